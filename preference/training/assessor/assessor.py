@@ -23,7 +23,7 @@ from preference.training.assessor.network import Network, load_trained, quiet_tr
 from preference.training.assessor.prediction import class_probabilities
 from preference.training.assessor.task import Task
 from preference.training.common.arguments import choose_device
-from preference.training.common.checkpoints import WRITE_ERRORS, write_failure_reason
+from preference.training.common.disk import WRITE_ERRORS, report_unwritable
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import ReplyScore, ReplyToScore
 from preference.training.common.messages import gettext as _
@@ -128,18 +128,15 @@ def save_assessor(network: Network, folder: Path, about: Mapping[str, Any]) -> N
     partial = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     try:
-        with quiet_transformers():
-            network.model.save_pretrained(partial)
-            network.tokenizer.save_pretrained(partial)
-        replace_json(partial / MANIFEST, manifest)
-        for file in partial.iterdir():
-            # safetensors writes files that only their owner may read.
-            file.chmod((partial / MANIFEST).stat().st_mode)
-        partial.rename(folder)
-    except WRITE_ERRORS as error:
+        with report_unwritable(folder, errors=WRITE_ERRORS):
+            with quiet_transformers():
+                network.model.save_pretrained(partial)
+                network.tokenizer.save_pretrained(partial)
+            replace_json(partial / MANIFEST, manifest)
+            for file in partial.iterdir():
+                # safetensors writes files that only their owner may read.
+                file.chmod((partial / MANIFEST).stat().st_mode)
+            partial.rename(folder)
+    except TrainingError:
         shutil.rmtree(partial, ignore_errors=True)
-        raise TrainingError(
-            _("%(file)s cannot be written: %(reason)s.")
-            % {"file": folder, "reason": write_failure_reason(error)},
-            _("Free some disk space, then go on with --resume."),
-        ) from error
+        raise

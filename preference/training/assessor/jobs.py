@@ -38,6 +38,7 @@ from preference.training.assessor.training import Epoch, TrainingContext, steps_
 from preference.training.common import checkpoints
 from preference.training.common.checkpointing import Saving
 from preference.training.common.command import Session
+from preference.training.common.disk import report_unwritable
 from preference.training.common.errors import TrainingError
 from preference.training.common.lora import merge_adapters
 from preference.training.common.messages import gettext as _
@@ -293,15 +294,9 @@ def _write_result(folder: Path, result: JobResult) -> None:
         "parameters": result.parameters,
         "seconds": round(result.seconds, 3),
     }
-    try:
+    with report_unwritable(folder / "result.json"):
         folder.mkdir(parents=True, exist_ok=True)
         replace_json(folder / "result.json", content)
-    except OSError as error:
-        raise TrainingError(
-            _("%(file)s cannot be written: %(reason)s.")
-            % {"file": folder / "result.json", "reason": error.strerror},
-            _("Free some disk space, then go on with --resume."),
-        ) from error
 
 
 def _free_memory() -> None:

@@ -22,6 +22,7 @@ from preference.training.assessor.data import LabelledDialogue
 from preference.training.assessor.input_text import sides
 from preference.training.assessor.task import Task
 from preference.training.common.command import Session
+from preference.training.common.disk import report_unwritable
 from preference.training.common.errors import TrainingError
 from preference.training.common.judging.prompts import JudgePrompt
 from preference.training.common.judging.questions import JudgeQuestion, read_questions
@@ -62,7 +63,7 @@ class Judge:
         rows = read_lines(file)
         known = {row["id"] for row in rows}
         missing = [dialogue for dialogue in dialogues if dialogue.id not in known]
-        try:
+        with report_unwritable(file):
             file.parent.mkdir(parents=True, exist_ok=True)
             # Written again first, because a kill may have cut the last line short.
             file.write_text("".join(map(_line, rows)), encoding="utf-8")
@@ -72,11 +73,6 @@ class Judge:
                     opened.writelines(map(_line, self._ask(name, missing[start : start + BATCH])))
                     opened.flush()
                     self._session.progress.say(f"{name} {len(known) + start} of {len(dialogues)}")
-        except OSError as error:
-            raise TrainingError(
-                _("%(file)s cannot be written: %(reason)s.") % {"file": file, "reason": error.strerror},
-                _("Free some disk space, then go on with --resume."),
-            ) from error
         return file
 
     def _ask(self, name: str, dialogues: Sequence[LabelledDialogue]) -> list[dict[str, Any]]:

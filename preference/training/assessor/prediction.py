@@ -14,11 +14,10 @@ from preference.training.assessor.data import Turns
 from preference.training.assessor.input_text import encode
 from preference.training.assessor.network import Network
 from preference.training.common.errors import TrainingError
-from preference.training.common.memory import is_out_of_memory
+from preference.training.common.memory import TokenBudget, is_out_of_memory
 from preference.training.common.messages import gettext as _
 
-# Tokens of a batch, padding included. A GPU is busy only with many; a CPU is busy with few.
-GPU_BUDGET, CPU_BUDGET = 65_536, 4096
+BUDGET = TokenBudget(gpu=65_536, cpu=4096)
 
 
 def pad(rows: Sequence[Sequence[int]], padding: int) -> tuple[Tensor, Tensor]:
@@ -55,7 +54,7 @@ def class_probabilities(
     # The longest first, so that memory runs out at once or not at all.
     order = sorted(range(len(rows)), key=lambda place: -len(rows[place]))
     network.model.eval()
-    budget = CPU_BUDGET if network.device.type == "cpu" else GPU_BUDGET
+    budget = BUDGET.choose(None, network.device.type)
     while order:
         check()
         batch = order[: max(1, budget // len(rows[order[0]]))]

@@ -37,14 +37,16 @@ from preference.training.assessor.recipe import AssessorRecipe
 from preference.training.assessor.report import render_report
 from preference.training.assessor.splits import assign_splits, check_splits, missing_labels
 from preference.training.assessor.task import Task
-from preference.training.common.arguments import choose_device
+from preference.training.common.arguments import choose_bf16, choose_device
 from preference.training.common.checkpointing import Saving
 from preference.training.common.command import Session
+from preference.training.common.disk import report_unwritable
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
-from preference.training.common.output import code_commit, package_versions, sha256_of
+from preference.training.common.output import sha256_of
 from preference.training.common.progress import replace_json
+from preference.training.common.training_run import explain_origin
 
 Results = dict[str, tuple[Job, JobResult]]
 Report = dict[str, Any]
@@ -105,15 +107,12 @@ def prepare_dialogues(data: Path, task: Task, recipe: AssessorRecipe) -> list[La
 def build_jobs(options: argparse.Namespace, recipe: AssessorRecipe, session: Session, task: Task) -> Jobs:
     """Where and how the trainings run. Raises TrainingError if the device lacks what is asked for."""
     device = choose_device(options.device)
-    has_bf16 = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
-    if recipe.precision == "bf16" and device == "cuda" and not has_bf16:
-        raise TrainingError(_("This GPU does not compute in bf16."), _("Use --set precision=fp32."))
     return Jobs(
         session,
         task,
         data_sha256=sha256_of(options.data),
         device=device,
-        bf16=recipe.precision == "bf16" or (recipe.precision == "auto" and has_bf16),
+        bf16=choose_bf16(recipe.precision, device),
         saving=Saving(options.checkpoint_steps, options.keep),
         save_as=options.save_as,
     )
@@ -129,22 +128,9 @@ def explain(
 ) -> None:
     """Write training.json, and say what is trained on what."""
     sizes = Counter(dialogue.split for dialogue in dialogues)
-    session.output.explain(
-        {
-            "recipe": recipe.as_dict(),
-            "task": task.as_dict(),
-            "models": options.models,
-            "data": {
-                "path": str(options.data),
-                "sha256": jobs.data_sha256,
-                **{split: sizes[split] for split in SPLITS},
-            },
-            "device": jobs.device,
-            "precision": "bf16" if jobs.bf16 else "fp32",
-            "commit": code_commit(),
-            "versions": package_versions(),
-        }
-    )
+    data = {split: sizes[split] for split in SPLITS}
+    origin = explain_origin(options, recipe, data=data, device=jobs.device, bf16=jobs.bf16)
+    session.output.explain(origin | {"task": task.as_dict(), "models": options.models})
     parts = ", ".join(f"{split} {sizes[split]}" for split in SPLITS)
     session.progress.say(f"{len(dialogues)} dialogues: {parts}.")
 
@@ -307,7 +293,7 @@ def write_figures(folder: Path, results: Results, report: Report) -> None:
         for model, (job, result) in results.items()
         for row in _prediction_rows(model, job, result, task)
     )
-    try:
+    with report_unwritable(folder):
         replace_json(
             folder / "metrics.json", {model: about["metrics"] for model, about in report["models"].items()}
         )
@@ -315,8 +301,6 @@ def write_figures(folder: Path, results: Results, report: Report) -> None:
         with partial.open("w", encoding="utf-8") as file:
             file.writelines(lines)
         partial.replace(folder / "predictions.jsonl")
-    except OSError as error:
-        raise _unwritable(folder, error) from error
 
 
 def _prediction_rows(model: str, job: Job, result: JobResult, task: Task) -> Iterator[dict[str, Any]]:
@@ -334,20 +318,11 @@ def _prediction_rows(model: str, job: Job, result: JobResult, task: Task) -> Ite
 
 def write_report(folder: Path, report: Report) -> None:
     """Write report.json and report.html. Raises TrainingError if the disk is full."""
-    try:
+    with report_unwritable(folder):
         replace_json(folder / "report.json", report)
         partial = folder / ".report.html.part"
         partial.write_text(render_report(report), encoding="utf-8")
         partial.replace(folder / "report.html")
-    except OSError as error:
-        raise _unwritable(folder, error) from error
-
-
-def _unwritable(folder: Path, error: OSError) -> TrainingError:
-    return TrainingError(
-        _("%(file)s cannot be written: %(reason)s.") % {"file": folder, "reason": error.strerror},
-        _("Free some disk space, then go on with --resume."),
-    )
 
 
 # Experiments

@@ -33,6 +33,7 @@ from preference.training.assessor.prediction import (
 from preference.training.assessor.recipe import AssessorRecipe
 from preference.training.common import checkpoints
 from preference.training.common.checkpointing import SAVE_EVERY, Saving
+from preference.training.common.disk import WRITE_ERRORS, report_unwritable, write_failure_reason
 from preference.training.common.errors import TrainingError
 from preference.training.common.memory import is_out_of_memory
 from preference.training.common.messages import gettext as _
@@ -246,10 +247,10 @@ class _Run:
             torch.save(self.state(), partial / "state.pt")
             checkpoints.publish(final)
             checkpoints.keep_newest(self.folder, self.context.saving.keep)
-        except checkpoints.WRITE_ERRORS as error:
+        except WRITE_ERRORS as error:
             raise TrainingError(
                 _("The checkpoint of step %(step)s could not be written (%(why)s).")
-                % {"step": self.position.step, "why": checkpoints.write_failure_reason(error)},
+                % {"step": self.position.step, "why": write_failure_reason(error)},
                 _("Free some disk space, then go on with --resume."),
             ) from error
         self.saved_at = time.monotonic()
@@ -293,16 +294,10 @@ def _replace_weights(path: Path, network: Network) -> None:
     """Write beside the old file and swap, so that a kill leaves a complete one. Raises TrainingError."""
     partial = path.with_name(f".{path.name}.part")
     weights = {name: weight.contiguous().cpu() for name, weight in _trained_weights(network).items()}
-    try:
+    with report_unwritable(path, errors=WRITE_ERRORS):
         path.parent.mkdir(parents=True, exist_ok=True)
         save_file(weights, partial)
         partial.replace(path)
-    except checkpoints.WRITE_ERRORS as error:
-        raise TrainingError(
-            _("%(file)s cannot be written: %(reason)s.")
-            % {"file": path, "reason": checkpoints.write_failure_reason(error)},
-            _("Free some disk space, then go on with --resume."),
-        ) from error
 
 
 def _load_trained(network: Network, path: Path) -> None:

@@ -31,6 +31,17 @@ def choose_device(device: str) -> str:
     return "cpu" if device == "cpu" or not torch.cuda.is_available() else "cuda"
 
 
+def choose_bf16(precision: str, device: str) -> bool:
+    """Whether to compute in bf16. precision: auto (if the GPU has it), fp32 or bf16. device: cpu or cuda.
+
+    Raises TrainingError if the GPU lacks what is asked for.
+    """
+    gpu_has_it = device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    if precision == "bf16" and device == "cuda" and not gpu_has_it:
+        raise TrainingError(_("This GPU does not compute in bf16."), _("Use --set precision=fp32."))
+    return precision == "bf16" or (precision == "auto" and gpu_has_it)
+
+
 def training_arguments(
     folder: Path, *, device: str, precision: str, clip: float, seed: int
 ) -> TrainingArguments:
@@ -39,11 +50,8 @@ def training_arguments(
     folder: of the checkpoints. device: auto, cpu or cuda. precision: auto (bf16 if the GPU has it), fp32 or bf16.
     clip: largest norm of the gradient, 0 does not clip. Raises TrainingError if the device lacks what is asked for.
     """
-    use_cpu = choose_device(device) == "cpu"
-    gpu_has_bf16 = not use_cpu and torch.cuda.is_bf16_supported(including_emulation=False)
-    if precision == "bf16" and not use_cpu and not gpu_has_bf16:
-        raise TrainingError(_("This GPU does not compute in bf16."), _("Use --set precision=fp32."))
-    bf16 = precision == "bf16" or (precision == "auto" and gpu_has_bf16)
+    chosen = choose_device(device)
+    bf16 = choose_bf16(precision, chosen)
     # accelerate reads the environment first; the recipe's precision must win over the launcher's, or a resumed run
     # could continue in another precision without saying so.
     os.environ.update(LOAD_EVERYWHERE, ACCELERATE_MIXED_PRECISION="bf16" if bf16 else "no")
@@ -54,7 +62,7 @@ def training_arguments(
         num_train_epochs=1,
         max_grad_norm=clip,
         seed=seed,
-        use_cpu=use_cpu,
+        use_cpu=chosen == "cpu",
         bf16=bf16,
         # Checkpoints go by the clock, and reports to files of our own (checkpointing.py, progress.py).
         save_strategy="no",

@@ -29,6 +29,7 @@ from transformers.trainer import TRAINER_STATE_NAME
 
 from preference.training.common import checkpoints
 from preference.training.common.command import Session
+from preference.training.common.disk import WRITE_ERRORS, write_failure_reason
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
@@ -101,10 +102,10 @@ class CheckpointingTrainer(Trainer):
         try:
             self._write_checkpoint(checkpoints.partial_folder(final))
         except (
-            *checkpoints.WRITE_ERRORS,
+            *WRITE_ERRORS,
             CheckpointException,  # of FSDP; a BaseException, so that `except Exception` would miss it
         ) as error:
-            problem = checkpoints.write_failure_reason(error)
+            problem = write_failure_reason(error)
         failed = self._in_any_process(bool(problem))
         # Only after every process has written its part may the folder get its final name.
         if not failed and self.args.should_save:
@@ -112,7 +113,7 @@ class CheckpointingTrainer(Trainer):
                 checkpoints.publish(final)
                 checkpoints.keep_newest(self.output.checkpoints, self.saving.keep)
             except OSError as error:
-                problem = checkpoints.write_failure_reason(error)
+                problem = write_failure_reason(error)
         failed = self._in_any_process(bool(problem))
         self.checkpoint_problem = self._abandon_checkpoint(final, problem) if failed else ""
         self.progress.warn(self.checkpoint_problem)

@@ -6,19 +6,13 @@ complete folder or a partial one that the next start removes.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import shutil
 from pathlib import Path
 
-from safetensors import SafetensorError
-
 PARTIAL = ".partial-"
 NAME = re.compile(r"checkpoint-(\d+)")
-# What torch, safetensors and the system raise when a file cannot be written.
-WRITE_ERRORS = (OSError, SafetensorError, RuntimeError)
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def checkpoint_folder(parent: Path, step: int) -> Path:
@@ -75,17 +69,6 @@ def remove_partial(parent: Path) -> None:
     """Remove what a killed run left."""
     for path in parent.glob(f"{PARTIAL}*"):
         shutil.rmtree(path, ignore_errors=True)
-
-
-def write_failure_reason(error: BaseException) -> str:
-    """Why a file could not be written, in the system's words: torch and safetensors wrap or hide them."""
-    if isinstance(error, OSError) and error.errno in FULL:
-        return os.strerror(error.errno)
-    text = str(error)
-    known = next((os.strerror(number) for number in FULL if os.strerror(number) in text), "")
-    # torch's writer names no cause; an incomplete write means a full disk.
-    incomplete = "PytorchStreamWriter" in text or "unexpected pos" in text or "file write failed" in text
-    return known or (os.strerror(errno.ENOSPC) if incomplete else text.strip().split("\n", 1)[0])
 
 
 def _flush_to_disk(path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
 
@@ -62,3 +63,15 @@ def report_out_of_memory() -> Iterator[None]:
                 "Use --lora or a smaller model, or spread them over several GPUs (FSDP, by `accelerate config`)."
             ),
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class TokenBudget:
+    """Tokens of a micro-batch, padding included. A GPU is busy only with many; a CPU is busy with few."""
+
+    gpu: int
+    cpu: int
+
+    def choose(self, wanted: int | None, device: str) -> int:
+        """wanted: of the recipe or the caller; None or 0 for what suits the device. device: cpu or cuda."""
+        return wanted or (self.cpu if device == "cpu" else self.gpu)

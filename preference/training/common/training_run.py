@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
+from torch import nn
 from transformers import TrainingArguments
 
 from generation.backends.hf.loading import folder_hash, is_folder
 from preference.training.common import checkpoints
 from preference.training.common.arguments import training_arguments
 from preference.training.common.command import Session
-from preference.training.common.lora import add_adapters
+from preference.training.common.lora import add_adapters, merge_adapters
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
+from preference.training.common.model_folder import save_finished
 from preference.training.common.output import (
     Explanation,
     OutputFolder,
@@ -27,6 +30,8 @@ from preference.training.common.output import (
 from preference.training.common.progress import Progress
 from preference.training.common.step_trainer import StepTrainer
 from preference.training.common.stopping import Stopped
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 class WeightSettings(Protocol):
@@ -44,14 +49,19 @@ class WeightSettings(Protocol):
     def lora_dropout(self) -> float: ...
 
 
-class RunSettings(WeightSettings, Protocol):
-    """Settings of a recipe that every run has."""
+class DescribedRecipe(Protocol):
+    """A recipe that can be written into training.json."""
+
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+class RunSettings(WeightSettings, DescribedRecipe, Protocol):
+    """Settings of a recipe that every run of the Trainer has."""
 
     @property
     def precision(self) -> str: ...
     @property
     def clip(self) -> float: ...
-    def as_dict(self) -> dict[str, Any]: ...
 
 
 def arguments_of_run(
@@ -81,15 +91,25 @@ def explain_run(
 
     amount: of steps.
     """
+    origin = explain_origin(options, recipe, data=data, device=args.device.type, bf16=args.bf16)
+    base_model = {"name": options.model, "version": base_version(options.model, base_config)}
+    return origin | {"base_model": base_model, "layout": layout, "processes": args.world_size, **amount}
+
+
+def explain_origin(
+    options: argparse.Namespace,
+    recipe: DescribedRecipe,
+    *,
+    data: Mapping[str, Any],
+    device: str,
+    bf16: bool,
+) -> Explanation:
+    """What every training.json says: recipe, data, device and code. options: with `data`. data: counts."""
     return {
         "recipe": recipe.as_dict(),
         "data": {"path": str(options.data), "sha256": sha256_of(options.data), **data},
-        "base_model": {"name": options.model, "version": base_version(options.model, base_config)},
-        "layout": layout,
-        **amount,
-        "processes": args.world_size,
-        "device": args.device.type,
-        "precision": "bf16" if args.bf16 else "fp32",
+        "device": device,
+        "precision": "bf16" if bf16 else "fp32",
         "commit": code_commit(),
         "versions": package_versions(),
     }
@@ -109,6 +129,53 @@ def prepare_weights(model: Any, recipe: WeightSettings) -> None:
         backbone.activation_checkpointing_enable({"use_reentrant": False})
     # The classes of layers that FSDP wraps one by one; it looks for them on the outermost module.
     model._no_split_modules = backbone._no_split_modules
+
+
+def load_model(
+    options: argparse.Namespace, recipe: RunSettings, session: Session, build: Callable[[], Model]
+) -> tuple[TrainingArguments, Model]:
+    """Arguments of the Trainer, and the model before its first step. Raises TrainingError."""
+    session.progress.state("running", _("Loading the model."))
+    args = arguments_of_run(options, recipe, session.output)
+    model = build()
+    config: Any = model.config
+    args.use_cache = config.use_cache  # the Trainer writes it into the configuration, which is saved
+    return args, model
+
+
+def begin_run(
+    explanation: Explanation,
+    args: TrainingArguments,
+    session: Session,
+    *,
+    free: Collection[str],
+    amount: str,
+) -> None:
+    """Write training.json, unless the last checkpoint is of another run, and print what is trained.
+
+    free: settings of the recipe that may differ. amount: a sentence. Raises TrainingError.
+    """
+    session.output.check_same_run(explanation, free=free)
+    if args.should_save:
+        session.output.explain(explanation)
+    session.progress.say(amount)
+
+
+def finish_run(trainer: StepTrainer, build: Callable[[], nn.Module], *, save_as: str, **files: Any) -> None:
+    """Gather the weights, merge adapters, convert, and save: the result is an ordinary model without traces of how.
+
+    build: the model as it was before the first step. save_as: fp32 or bf16. files: further arguments of the model's
+    save_pretrained. Raises TrainingError.
+    """
+    model: Any = trainer.finished_model(build)
+    trainer.accelerator.end_training()  # in all processes at once, as NCCL requires
+    if model is None:
+        return
+    merge_adapters(model.backbone)
+    if save_as == "bf16":
+        model.backbone.to(torch.bfloat16)
+    about = trainer.explanation | {"step": trainer.state.global_step, "saved_as": save_as}
+    save_finished(partial(model.save_pretrained, about=about, **files), trainer.output.model)
 
 
 def run_steps(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import torch
 
@@ -19,20 +18,15 @@ from preference.training.common.checkpointing import Saving
 from preference.training.common.command import Session
 from preference.training.common.dialogues import TrainingDialogue, read_dialogues
 from preference.training.common.errors import TrainingError
-from preference.training.common.lora import merge_adapters
-from preference.training.common.memory import report_model_too_large, report_out_of_memory
+from preference.training.common.memory import TokenBudget, report_model_too_large, report_out_of_memory
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
-from preference.training.common.model_folder import save_finished
-from preference.training.common.output import (
-    Explanation,
-    OutputFolder,
-)
-from preference.training.common.progress import Progress
 from preference.training.common.training_run import (
-    arguments_of_run,
+    begin_run,
     describe_weights,
     explain_run,
+    finish_run,
+    load_model,
     prepare_weights,
     run_steps,
 )
@@ -44,8 +38,7 @@ from preference.training.joint.recipe import FREE, JointRecipe
 from preference.training.joint.step_plan import StepPlan
 from preference.training.joint.trainer import JointTrainer
 
-# Tokens of a micro-batch, padding included. A GPU is busy only with many; a CPU is busy with few.
-GPU_BUDGET, CPU_BUDGET = 16_384, 1024
+BUDGET = TokenBudget(gpu=16_384, cpu=1024)
 
 
 @report_out_of_memory()
@@ -61,23 +54,10 @@ def train(options: argparse.Namespace, recipe: JointRecipe, session: Session) ->
         session,
         epochs=recipe.epochs,
         resume=options.resume,
-        finish=lambda: _finish(trainer, options, recipe, session.output),
+        finish=lambda: finish_run(
+            trainer, partial(build_model, options.model, recipe), save_as=options.save_as
+        ),
     )
-
-
-def _finish(
-    trainer: JointTrainer, options: argparse.Namespace, recipe: JointRecipe, output: OutputFolder
-) -> None:
-    """Gather the weights, merge adapters, convert, and save: the result is an ordinary model without traces of how."""
-    model = cast(JointModel | None, trainer.finished_model(partial(build_model, options.model, recipe)))
-    trainer.accelerator.end_training()  # in all processes at once, as NCCL requires
-    if model is None:
-        return
-    merge_adapters(model.backbone)
-    if options.save_as == "bf16":
-        model.backbone.to(torch.bfloat16)
-    about = {"step": trainer.state.global_step, "saved_as": options.save_as}
-    save_finished(partial(model.save_pretrained, about=trainer.explanation | about), output.model)
 
 
 def prepare(options: argparse.Namespace, recipe: JointRecipe, session: Session) -> JointTrainer:
@@ -85,16 +65,12 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: Session) 
 
     Raises TrainingError.
     """
-    output, progress = session.output, session.progress
-    progress.state("running", _("Reading the data."))
+    session.progress.state("running", _("Reading the data."))
     dialogues = read_training_dialogues(options.data)
     plan = StepPlan(dialogues, recipe)
-    progress.state("running", _("Loading the model."))
-    args = arguments_of_run(options, recipe, output)
-    model = build_model(options.model, recipe)
-    args.use_cache = model.config.use_cache  # the Trainer writes it into the configuration, which is saved
+    args, model = load_model(options, recipe, session, partial(build_model, options.model, recipe))
     encoder = Encoder(model.tokenizer, context=recipe.context, reply=recipe.reply, positions=model.positions)
-    budget = recipe.token_budget or (CPU_BUDGET if args.device.type == "cpu" else GPU_BUDGET)
+    budget = BUDGET.choose(recipe.token_budget, args.device.type)
     layout = choose_layout(model, dialogues, encoder, name=recipe.layout, token_budget=budget)
     explanation = explain_run(
         options,
@@ -105,10 +81,9 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: Session) 
         layout={"name": layout.name, "notes": [*model.notes, *encoder.notes, *layout.notes]},
         amount={"steps": plan.steps, "quadruples_an_epoch": plan.quadruples},
     )
-    output.check_same_run(explanation, free=FREE)
-    if args.should_save:
-        output.explain(explanation)
-    describe_run(progress, explanation, model)
+    amount = f"{len(dialogues)} dialogues, {plan.quadruples} quadruples an epoch, {plan.steps} steps of {recipe.batch}."
+    begin_run(explanation, args, session, free=FREE, amount=amount)
+    describe_weights(session.progress, explanation, model, "preference.training.joint")
     return JointTrainer(
         model,
         args,
@@ -152,12 +127,3 @@ def build_model(source: str, recipe: JointRecipe) -> JointModel:
     model.head.bias.requires_grad_(False)
     prepare_weights(model, recipe)
     return model
-
-
-def describe_run(progress: Progress, about: Explanation, model: JointModel) -> None:
-    """Print, before the first step, what is trained on what."""
-    progress.say(
-        f"{about['data']['dialogues']} dialogues, {about['quadruples_an_epoch']} quadruples an epoch, "
-        f"{about['steps']} steps of {about['recipe']['batch']}."
-    )
-    describe_weights(progress, about, model, "preference.training.joint")

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from transformers.utils.generic import ModelOutput
@@ -103,7 +102,3 @@ class LabelModel(nn.Module):
         write_explanation(folder, about)
         if comparisons:
             write_comparisons(folder / COMPARISONS_FILE, comparisons)
-
-    def to_half(self) -> None:
-        """Convert the weights to bf16, in place."""
-        self.backbone.to(torch.bfloat16)

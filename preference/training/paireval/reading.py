@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from preference.training.common.memory import is_out_of_memory
+from preference.training.common.memory import TokenBudget, is_out_of_memory
 from preference.training.common.messages import gettext as _
 from preference.training.common.shared_context.attention import attend_in_blocks
 from preference.training.common.shared_context.filling import RowGroup, group_by_budget
@@ -42,8 +42,7 @@ from preference.training.common.shared_context.stem import Stem
 from preference.training.common.shared_context.trees import Branch, branches, cut, plain_row, tree
 from preference.training.paireval.encoding import Prompt
 
-# Tokens of a forward pass, padding included. A GPU is busy only with many; a CPU is busy with few.
-GPU_BUDGET, CPU_BUDGET = 16_384, 4096
+BUDGET = TokenBudget(gpu=16_384, cpu=4096)
 LEAST_BUDGET = 256  # it is not halved further for good, only a batch that fails is
 # Tokens up to which a tree grows: what is shared between rows is fed again, and masks grow with the square.
 ROW_TOKENS = 4096
@@ -80,7 +79,7 @@ class PromptReader:
         token_budget: tokens of a forward pass, halved when memory runs out. share: False encodes every prompt whole.
         """
         self._backbone, self._pad = backbone, pad
-        self._budget = token_budget or (CPU_BUDGET if backbone.device.type == "cpu" else GPU_BUDGET)
+        self._budget = BUDGET.choose(token_budget, backbone.device.type)
         self.notes: list[str] = []
         self.tokens_fed = 0
         attend_in_blocks(backbone)

@@ -10,7 +10,6 @@ import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import torch
 
@@ -18,18 +17,17 @@ from preference.training.common.checkpointing import Saving
 from preference.training.common.command import Session
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import ReplyToScore
-from preference.training.common.lora import merge_adapters
 from preference.training.common.memory import report_model_too_large, report_out_of_memory
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
-from preference.training.common.model_folder import save_finished
 from preference.training.common.shared_context.forward import longest_sequence
 from preference.training.common.shared_context.probe import why_not_shared
-from preference.training.common.step_trainer import StepTrainer
 from preference.training.common.training_run import (
-    arguments_of_run,
+    begin_run,
     describe_weights,
     explain_run,
+    finish_run,
+    load_model,
     prepare_weights,
     run_steps,
 )
@@ -40,19 +38,13 @@ from preference.training.paireval.encoding import PromptEncoder
 from preference.training.paireval.label_model import LabelModel
 from preference.training.paireval.pairs import PairSampler
 from preference.training.paireval.prompts import DIRECT, QUESTIONS
-from preference.training.paireval.reading import CPU_BUDGET, GPU_BUDGET
+from preference.training.paireval.reading import BUDGET
 from preference.training.paireval.recipe import FREE, PairRecipe
 from preference.training.paireval.step_plan import PairPlan
+from preference.training.paireval.trainer import PairTrainer
 
 # Of a prompt, for one of the comparison examples that are stored with the model.
 LARGEST_SHARE = 1 / 3
-
-
-class PairTrainer(StepTrainer):
-    """Trains a LabelModel by a plan of optimiser steps."""
-
-    totals = {"answers_in_step": "labels"}
-    targets = ("answer_at", "labels")
 
 
 @report_out_of_memory()
@@ -65,7 +57,12 @@ def train(options: argparse.Namespace, recipe: PairRecipe, session: Session) -> 
         session,
         epochs=recipe.epochs,
         resume=options.resume,
-        finish=lambda: _finish(trainer, options, recipe, comparisons),
+        finish=lambda: finish_run(
+            trainer,
+            partial(build_model, options.model, recipe),
+            save_as=options.save_as,
+            comparisons=comparisons,
+        ),
     )
 
 
@@ -76,24 +73,15 @@ def prepare(
 
     Whatever is wrong with data or model is reported here, before training. Raises TrainingError.
     """
-    output, progress = session.output, session.progress
-    progress.state("running", _("Reading the data."))
+    session.progress.state("running", _("Reading the data."))
     examples = read_examples(options.data)
     learned = training_examples(examples, options.data)
-    progress.state("running", _("Loading the model."))
-    args = arguments_of_run(options, recipe, output)
-    model = build_model(options.model, recipe)
-    args.use_cache = model.config.use_cache  # the Trainer writes it into the configuration, which is saved
+    args, model = load_model(options, recipe, session, partial(build_model, options.model, recipe))
     encoder = build_encoder(model, recipe)
     fitting, notes = leave_out_too_long(learned, encoder)
-    comparisons = comparisons_to_store(examples, recipe, encoder)
-    plan = PairPlan(
-        PairSampler(fitting, seed=recipe.seed, origins=recipe.origins),
-        batch=recipe.batch,
-        epochs=recipe.epochs,
-    )
+    sampler = PairSampler(fitting, seed=recipe.seed, origins=recipe.origins)
+    plan = PairPlan(sampler, batch=recipe.batch, epochs=recipe.epochs)
     reason = why_not_shared(model.backbone, encoder.positions or recipe.longest)
-    budget = recipe.token_budget or (CPU_BUDGET if args.device.type == "cpu" else GPU_BUDGET)
     explanation = explain_run(
         options,
         recipe,
@@ -103,51 +91,24 @@ def prepare(
         layout={"name": "naive" if reason else "trees", "notes": [*model.notes, *notes]},
         amount={"steps": plan.steps, "pairs_an_epoch": plan.pairs},
     )
-    output.check_same_run(explanation, free=FREE)
-    if args.should_save:
-        output.explain(explanation)
-    progress.say(f"{plan.pairs} pairs an epoch, {plan.steps} steps of {recipe.batch}.")
-    describe_weights(progress, explanation, model, "preference.training.paireval train")
-    adam = {
-        "lr": recipe.peak_lr,
-        "betas": (recipe.beta1, recipe.beta2),
-        "eps": recipe.epsilon,
-        "weight_decay": recipe.weight_decay,
-    }
+    comparisons = comparisons_to_store(examples, recipe, encoder)
+    amount = f"{plan.pairs} pairs an epoch, {plan.steps} steps of {recipe.batch}."
+    begin_run(explanation, args, session, free=FREE, amount=amount)
+    describe_weights(session.progress, explanation, model, "preference.training.paireval train")
     trainer = PairTrainer(
         model,
         args,
+        recipe=recipe,
         plan=plan,
         batching_for=lambda tokens: PromptBatching(
             encoder, pad=model.tokenizer.eos_token_id, token_budget=tokens, share=not reason
         ),
-        token_budget=budget,
-        optimizer=(torch.optim.AdamW, adam),
-        rate_factor=lambda step: recipe.rate_factor(step, plan.steps),
+        token_budget=BUDGET.choose(recipe.token_budget, args.device.type),
         session=session,
         explanation=explanation,
         saving=Saving(options.checkpoint_steps, options.keep),
     )
     return trainer, comparisons
-
-
-def _finish(
-    trainer: PairTrainer,
-    options: argparse.Namespace,
-    recipe: PairRecipe,
-    comparisons: list[ReplyToScore],
-) -> None:
-    """Gather the weights, merge adapters, and save: the result is an ordinary model without traces of how."""
-    model = cast(LabelModel | None, trainer.finished_model(partial(build_model, options.model, recipe)))
-    trainer.accelerator.end_training()  # in all processes at once, as NCCL requires
-    if model is None:
-        return
-    merge_adapters(model.backbone)
-    if options.save_as == "bf16":
-        model.to_half()
-    about = trainer.explanation | {"step": trainer.state.global_step, "saved_as": options.save_as}
-    save = partial(model.save_pretrained, about=about, comparisons=comparisons)
-    save_finished(save, trainer.output.model)
 
 
 def build_model(source: str, recipe: PairRecipe) -> LabelModel:

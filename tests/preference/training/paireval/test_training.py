@@ -23,8 +23,9 @@ from preference.training.paireval.label_model import LabelModel
 from preference.training.paireval.pairs import PairSampler
 from preference.training.paireval.prompts import DIRECT, PAIR, Question
 from preference.training.paireval.recipe import PairRecipe
-from preference.training.paireval.run import PairTrainer, comparisons_to_store
+from preference.training.paireval.run import comparisons_to_store
 from preference.training.paireval.scorer import load_paireval
+from preference.training.paireval.trainer import PairTrainer
 from tests.preference.training.conftest import handlers_kept, progress_of, save_tiny, state_of
 
 GOOD, BAD = "I like tea.", "喝喝喝"
