@@ -11,7 +11,7 @@ never makes up a score: one that it cannot compute is null, with a reason.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -97,8 +97,13 @@ def read_replies(file: Path) -> list[ReplyToScore]:
 
 def read_reply_rows(file: Path) -> list[ReplyRow]:
     """As read_replies, with all columns."""
+    return parse_reply_rows(file, read_rows(file))
+
+
+def parse_reply_rows(file: Path, given: Iterable[tuple[str, Any]]) -> list[ReplyRow]:
+    """given: rows of the file, each with its place in words. Raises TrainingError as read_replies."""
     rows: dict[str, ReplyRow] = {}
-    for place, row in read_rows(file):
+    for place, row in given:
         reply = _parse_reply(row, place)
         if reply.id in rows:
             raise TrainingError(

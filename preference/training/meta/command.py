@@ -36,6 +36,7 @@ from preference.training.evaluators.table import build_evaluators, usage
 from preference.training.meta.data import EvaluatorResult, JudgedReply, read_judged_replies, read_scores
 from preference.training.meta.page import render_report, scatter_plots
 from preference.training.meta.probes import good_replies, make_probes, probe_figures
+from preference.training.meta.public_sets import FORMATS
 from preference.training.meta.report import build_report
 from preference.training.meta.scores import Resampling
 from preference.training.meta.table import table
@@ -49,7 +50,8 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--data", type=Path, required=True, help="JSONL file with judged replies")
+    add("--data", type=Path, required=True, help="file with judged replies")
+    add("--format", choices=list(FORMATS), help="a published set as it is; without it JSONL, see above")
     add("--evaluators", nargs="+", default=[], metavar="SPEC", help="NAME, or NAME=VALUE,setting=value")
     add("--scores", nargs="+", default=[], metavar="NAME=FILE", help="scores that were computed before")
     add("--human", default="human", metavar="COLUMN", help="column, or column.key, of people's score")
@@ -65,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
 def run(options: argparse.Namespace) -> None:
     """Print the report, and write it with --output. Raises TrainingError."""
     files = [_score_file(text) for text in options.scores]
-    replies = read_judged_replies(options.data, options.human)
+    replies = read_judged_replies(options.data, options.human, options.format)
     if options.no_knowledge:
         replies = [replace(each, reply=replace(each.reply, knowledge="")) for each in replies]
     evaluators = build_evaluators(options.evaluators)

@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 
 from measures.voting import majority
 from preference.training.common.errors import TrainingError
-from preference.training.common.evaluators import ReplyRow, ReplyScore, ReplyToScore, read_reply_rows
+from preference.training.common.evaluators import ReplyRow, ReplyScore, ReplyToScore, parse_reply_rows
 from preference.training.common.json_lines import read_rows, text_field, wrong_field
 from preference.training.common.messages import gettext as _
+from preference.training.meta.public_sets import read_published
 
 T = TypeVar("T")
 Label = str | int
@@ -51,12 +52,16 @@ class EvaluatorResult:
         return [score.value for score in self.scores]
 
 
-def read_judged_replies(file: Path, human: str = "human") -> list[JudgedReply]:
+def read_judged_replies(
+    file: Path, human: str = "human", file_format: str | None = None
+) -> list[JudgedReply]:
     """The rows of a file. human: the column of the score, or "column.key" for one score of several.
 
-    Raises TrainingError with the line for what is wrong, and if nobody judged any row.
+    file_format: of public_sets.FORMATS; None: JSONL. Raises TrainingError with the line for what is wrong, and if
+    nobody judged any row.
     """
-    replies = [_judged(each, human) for each in read_reply_rows(file)]
+    rows = read_published(file, file_format) if file_format else read_rows(file)
+    replies = [_judged(each, human) for each in parse_reply_rows(file, rows)]
     if all(reply.reply.human is None and reply.label is None for reply in replies):
         raise TrainingError(
             _("No row of %(file)s has a human score.") % {"file": file},
