@@ -1,11 +1,1 @@
-import pytest
-from django.test import Client
-
-from accounts.models import User
 from tests.api.conftest import program as program
-
-
-@pytest.fixture
-def maras_browser(client: Client, mara: User) -> Client:
-    client.force_login(mara)
-    return client

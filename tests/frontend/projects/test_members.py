@@ -13,7 +13,7 @@ from accounts.models import User
 from projects.models import Membership, Project
 from projects.services import invite_person
 from tests.conftest import Joins
-from tests.projects.test_pages import text_of
+from tests.frontend.projects.test_projects import text_of
 
 pytestmark = pytest.mark.django_db
 Acts = Callable[..., Any]

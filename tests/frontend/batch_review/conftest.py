@@ -1,0 +1,10 @@
+from tests.annotation.batch_review.conftest import carla as carla
+from tests.annotation.batch_review.conftest import chris as chris
+from tests.annotation.batch_review.conftest import drawn as drawn
+from tests.annotation.batch_review.conftest import failed as failed
+from tests.annotation.batch_review.conftest import quality as quality
+from tests.annotation.batch_review.conftest import returned as returned
+from tests.annotation.batch_review.conftest import sealed as sealed
+from tests.annotation.conftest import anna as anna
+from tests.annotation.conftest import bela as bela
+from tests.annotation.conftest import tina as tina
