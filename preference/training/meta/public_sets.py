@@ -87,7 +87,7 @@ def _without_speaker(line: str) -> str:
 
 
 def _human_scores(questions: Mapping[str, list[Any]]) -> Row:
-    """humans: of OVERALL. aspects: means by question. Answers that are no numbers, as "N/A", are left out."""
+    """humans: of OVERALL. aspects: means by question. Answers other than numbers, such as "N/A", are left out."""
     known = {
         name: [score for score in scores if isinstance(score, int | float)]
         for name, scores in questions.items()
