@@ -22,7 +22,7 @@ SIGNS: Final = {"  ": "", "= ": "select", "~ ": "revise", "+ ": "rewrite"}
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ScriptLine:
     """An utterance. action: "" for the opening. source: the candidate that it was selected or revised from."""
 
     text: str
@@ -42,7 +42,7 @@ class Script:
     expert: str = ""
     reason: str = ""
     remarks: dict[int, str] = field(default_factory=dict)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[ScriptLine] = field(default_factory=list)
 
 
 def load_scripts() -> list[Script]:
@@ -69,7 +69,7 @@ def _add_line(script: Script, line: str) -> None:
     if not line.startswith("!"):
         text, _arrow, source = line[2:].partition(" << ")
         action = SIGNS[line[:2]]
-        script.lines.append(Line(text, action, text if action == "select" else source))
+        script.lines.append(ScriptLine(text, action, text if action == "select" else source))
         return
     place, _blank, words = line[1:].partition(" ")
     if place:

@@ -16,7 +16,7 @@ from accounts.models import User
 from annotation.authoring.models import Draft, Turn
 from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.turns import SentTurn, submit_turn
-from annotation.demo.dialogue_scripts import Line, Script
+from annotation.demo.dialogue_scripts import Script, ScriptLine
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.services import Remark, submit_verdict
 from annotation.tasks.models.work import Assignment, AssignmentState
@@ -90,7 +90,7 @@ def _times(script: Script, dice: Random) -> list[Times]:
 
 
 def _store_candidates(
-    request: CandidateRequest, line: Line, others: Sequence[str], dice: Random
+    request: CandidateRequest, line: ScriptLine, others: Sequence[str], dice: Random
 ) -> CandidateSet:
     """Store a set in random order, as generation.worker does. It includes the source of the line."""
     texts = [text for text in others if text not in (line.source, line.text)]
@@ -114,7 +114,7 @@ def _store_candidates(
 
 
 def _turn_to_send(
-    script: Script, place: int, line: Line, shown: CandidateSet | None, when: Times
+    script: Script, place: int, line: ScriptLine, shown: CandidateSet | None, when: Times
 ) -> SentTurn:
     texts = [candidate["text"] for candidate in shown.candidates] if shown else []
     return SentTurn(

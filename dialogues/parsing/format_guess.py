@@ -55,23 +55,23 @@ def _extension(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class FilePreview:
     """The first dialogue of a file as it would be stored, or why its first row would be refused."""
 
     dialogue: ParsedDialogue | None = None
     error: RowError | None = None
 
 
-def preview_dialogue(format: str, head: bytes, *, is_whole: bool) -> Preview:
+def preview_dialogue(format: str, head: bytes, *, is_whole: bool) -> FilePreview:
     """The first dialogue, read from the first bytes of a file. is_whole: head is all of the file."""
     complete_lines = head if is_whole else head[: head.rfind(b"\n") + 1]
     results = list(islice(parse(io.BytesIO(complete_lines), format), 2))
     if not results or (not is_whole and len(results) == 1 and FORMATS[format].extension != "jsonl"):
-        return Preview()  # a dialogue of several lines may continue after the head
+        return FilePreview()  # a dialogue of several lines may continue after the head
     first = results[0]
     if isinstance(first, RowError):
-        return Preview(error=first)
-    return Preview(dialogue=first if isinstance(first, ParsedDialogue) else _first_conversation(first))
+        return FilePreview(error=first)
+    return FilePreview(dialogue=first if isinstance(first, ParsedDialogue) else _first_conversation(first))
 
 
 def _first_conversation(assignment: ParsedAssignment) -> ParsedDialogue | None:

@@ -51,7 +51,7 @@ HEAD_BYTES = 64 * 1024  # enough to guess the format; imports.js sends this much
 UTTERANCES_SAMPLED = 6
 
 
-class ImportForm(forms.Form):
+class UploadForm(forms.Form):
     id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     file = forms.FileField(
         label=gettext_lazy("File"),
@@ -102,10 +102,10 @@ def import_list(request: HttpRequest, slug: str) -> HttpResponse:
             if uploads.is_full_disk(error):
                 raise uploads.disk_full() from error
             raise
-    return _render_list(request, project, ImportForm(project))
+    return _render_list(request, project, UploadForm(project))
 
 
-def _render_list(request: HttpRequest, project: Project, form: ImportForm, status: int = 200) -> HttpResponse:
+def _render_list(request: HttpRequest, project: Project, form: UploadForm, status: int = 200) -> HttpResponse:
     page = Paginator(imports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
     context = {
         "project": project,
@@ -123,7 +123,7 @@ def _render_list(request: HttpRequest, project: Project, form: ImportForm, statu
 @csrf_protect
 def _start(request: HttpRequest, project: Project) -> HttpResponse:
     """A script gets the URL of the import as JSON; a plain form is redirected to it."""
-    form = ImportForm(project, request.POST, request.FILES)
+    form = UploadForm(project, request.POST, request.FILES)
     wants_json = "application/json" in request.headers.get("Accept", "")
     if not form.is_valid():
         if wants_json:

@@ -49,7 +49,7 @@ TITLE = 60  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ConfusionQuery:
     """What the URL selects: a question by name, and two of its raters, or None for all pairs."""
 
     question: str
@@ -129,18 +129,18 @@ def _load_statistics(project: Project, latest: LatestStatistics) -> StoredStatis
     )
 
 
-def _chosen(request: HttpRequest, statistics: StoredStatistics) -> Selection:
+def _chosen(request: HttpRequest, statistics: StoredStatistics) -> ConfusionQuery:
     names = [one["name"] for one in statistics.numbers["questions"]]
     wanted = request.GET.get("question", "")
     name = wanted if wanted in names else (names[0] if names else "")
     raters = {one["id"] for one in statistics.question(name)["people"]} if name else set()
     one, other = (parse_number(request.GET.get(key)) for key in ("one", "other"))
     if one in raters and other in raters and one != other:
-        return Selection(name, one, other)
-    return Selection(name, None, None)
+        return ConfusionQuery(name, one, other)
+    return ConfusionQuery(name, None, None)
 
 
-def _confusion(project: Project, statistics: StoredStatistics, chosen: Selection) -> Chart | None:
+def _confusion(project: Project, statistics: StoredStatistics, chosen: ConfusionQuery) -> Chart | None:
     """Counted from the current answers, so that the job does not have to store every pair of people."""
     question = next((one for one in rated_questions(project) if one.name == chosen.question), None)
     if question is None or not question.categories:

@@ -86,7 +86,7 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
                 field.show_hidden_initial = True
 
 
-class PlanForm(forms.Form):
+class DialoguePlanForm(forms.Form):
     count = forms.IntegerField(
         label=gettext_lazy("How many more dialogues"), min_value=1, max_value=MAX_PLANNED, initial=20
     )
@@ -187,7 +187,7 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
     if project.protocol == Protocol.AUTHORING:
         context["authoring_form"] = AuthoringForm(instance=authoring_settings_of(project))
         context["order_note"] = order_note(project)
-        context["plan_form"] = PlanForm()
+        context["plan_form"] = DialoguePlanForm()
         context["tasks"] = task_counts(project)
     elif project.protocol == Protocol.LABELLING:
         context["labelling_form"] = LabellingForm(instance=project.labelling)
@@ -234,7 +234,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     if project.protocol == Protocol.LABELLING:
         return _plan_labelling(request, user, project)
     authoring_settings_of(project)  # refuses other protocols
-    form = PlanForm(request.POST)
+    form = DialoguePlanForm(request.POST)
     if not form.is_valid():
         return _render(request, user, project, plan_form=form)
     made = plan_dialogues(project=project, actor=user, **form.cleaned_data)

@@ -21,7 +21,7 @@ from preference.training.assessor.data import Turns
 from preference.training.assessor.input_text import INPUT_FORMAT, dialogue_of_reply
 from preference.training.assessor.network import Network, load_trained, quiet_transformers
 from preference.training.assessor.prediction import class_probabilities
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.common.arguments import choose_device
 from preference.training.common.disk import WRITE_ERRORS, report_unwritable
 from preference.training.common.errors import TrainingError
@@ -91,7 +91,7 @@ def load_assessor(folder: Path, *, device: str = "auto", name: str = "assessor")
     """
     folder = Path(folder).expanduser()
     manifest = _read_manifest(folder)
-    network = load_trained(folder, Task.from_dict(manifest["task"]), manifest["max_length"])
+    network = load_trained(folder, PredictionTask.from_dict(manifest["task"]), manifest["max_length"])
     network.model.to(torch.device(choose_device(device))).requires_grad_(False).eval()
     return TrainedAssessor(network, manifest, folder_hash(folder), name=name)
 

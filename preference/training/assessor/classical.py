@@ -33,7 +33,7 @@ from measures.bootstrap import Floats
 from measures.classification import classification
 from preference.training.assessor.data import LabelledDialogue, Turns, turns_of
 from preference.training.assessor.input_text import input_text
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 
 # Letters and digits, but no Chinese characters: those have no words between spaces.
 WORD = r"[^\W_\u3400-\u9fff]+"
@@ -47,7 +47,7 @@ PENALTIES = (0.3, 1.0, 3.0, 10.0)  # inverse strength, of logistic regression
 class ClassicalClassifier:
     """Fitted n-grams and a fitted model of scikit-learn."""
 
-    def __init__(self, n_grams: NGrams, model: Any, task: Task) -> None:
+    def __init__(self, n_grams: NGrams, model: Any, task: PredictionTask) -> None:
         self.n_grams, self.model, self.task = n_grams, model, task
 
     def probabilities(self, dialogues: Sequence[Turns]) -> Floats:
@@ -60,7 +60,12 @@ class ClassicalClassifier:
 
 
 def fit_classical(
-    name: str, train: Sequence[LabelledDialogue], valid: Sequence[LabelledDialogue], task: Task, *, seed: int
+    name: str,
+    train: Sequence[LabelledDialogue],
+    valid: Sequence[LabelledDialogue],
+    task: PredictionTask,
+    *,
+    seed: int,
 ) -> ClassicalClassifier:
     """Fit every candidate of the baseline; the result is the one with the best macro F1 on valid, the first of equals.
 

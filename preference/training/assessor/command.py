@@ -27,7 +27,7 @@ from pathlib import Path
 
 from preference.training.assessor.recipe import AssessorRecipe, with_lora
 from preference.training.assessor.task import QUALITY
-from preference.training.common.command import Session, add_run_options, run_to_status
+from preference.training.common.command import TrainingSession, add_run_options, run_to_status
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.recipes import with_settings
@@ -136,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_to_status(parser().parse_args(arguments), build_recipe, _train)
 
 
-def _train(options: argparse.Namespace, recipe: AssessorRecipe, session: Session) -> None:
+def _train(options: argparse.Namespace, recipe: AssessorRecipe, session: TrainingSession) -> None:
     # Imported here because PyTorch takes seconds to load, and a wrong option is to be reported at once.
     from preference.training.assessor.run import Experiments, train
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from preference.training.assessor.task import Label, Task
+from preference.training.assessor.task import Label, PredictionTask
 from preference.training.common.errors import TrainingError
 from preference.training.common.json_lines import Row, name_field, read_rows, text_field, wrong_field
 from preference.training.common.messages import gettext as _
@@ -49,7 +49,7 @@ def turns_of(dialogues: Iterable[LabelledDialogue]) -> list[Turns]:
     return [dialogue.turns for dialogue in dialogues]
 
 
-def read_dialogues(data: Path, task: Task) -> list[LabelledDialogue]:
+def read_dialogues(data: Path, task: PredictionTask) -> list[LabelledDialogue]:
     """The labelled dialogues of a file or a snapshot folder.
 
     Raises TrainingError with the line for what is wrong, for an id used twice, and for a file without rows.
@@ -116,7 +116,7 @@ def _is_turn(entry: object) -> bool:
     return isinstance(entry, dict) and all(isinstance(entry.get(key), str) for key in ("role", "content"))
 
 
-def _parse_label(row: Row, place: str, task: Task) -> Label:
+def _parse_label(row: Row, place: str, task: PredictionTask) -> Label:
     label = task.parse(row.get(task.column))
     if label is not None:
         return label

@@ -18,7 +18,7 @@ from preference.training.assessor.figures import Figures, chosen, distribution, 
 from preference.training.assessor.input_text import QUESTION, RESPONSE, sides
 from preference.training.assessor.jobs import Job, JobResult, Jobs
 from preference.training.assessor.splits import check_labels, shuffled
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
@@ -199,7 +199,7 @@ def length_curve(jobs: Jobs, job: Job) -> list[Figures]:
     return [{"max_length": length, **_curve_point(jobs, part)} for length, part in length_jobs(job)]
 
 
-def size_curve(results: Iterable[tuple[Job, JobResult]], task: Task) -> list[Figures]:
+def size_curve(results: Iterable[tuple[Job, JobResult]], task: PredictionTask) -> list[Figures]:
     """A row for each network of the table, by number of weights."""
     rows = [
         {
@@ -222,7 +222,7 @@ def _curve_point(jobs: Jobs, job: Job) -> Figures:
     return dict.fromkeys(CURVE_METRICS) | _attempt(measure)
 
 
-def _values(job: Job, result: JobResult, task: Task) -> dict[str, Any]:
+def _values(job: Job, result: JobResult, task: PredictionTask) -> dict[str, Any]:
     """CURVE_METRICS on the test split, without intervals."""
     figures = metrics([dialogue.label for dialogue in job.test], result.test, task, replicates=0)
     return {name: figures[name]["value"] for name in CURVE_METRICS}

@@ -17,13 +17,13 @@ import numpy as np
 from measures.bootstrap import Floats
 from preference.training.assessor.data import LabelledDialogue
 from preference.training.assessor.jobs import Job, JobResult
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.common.errors import TrainingError
 from preference.training.common.json_lines import Row, name_field, read_rows, wrong_field
 from preference.training.common.messages import gettext as _
 
 
-def read_predictions(file: Path, job: Job, task: Task) -> tuple[Job, JobResult]:
+def read_predictions(file: Path, job: Job, task: PredictionTask) -> tuple[Job, JobResult]:
     """What a file predicts for the splits valid and test of a job.
 
     job: with the name of the predictions as its model. The job that is returned has only the dialogues with a
@@ -54,7 +54,7 @@ def read_predictions(file: Path, job: Job, task: Task) -> tuple[Job, JobResult]:
     return dataclasses.replace(job, valid=valid, test=test, keep=False), result
 
 
-def _check_row(row: Row, place: str, task: Task) -> Row:
+def _check_row(row: Row, place: str, task: PredictionTask) -> Row:
     if _place(row, task) < 0:
         raise wrong_field(_("In %(place)s: `%(key)s` is not one of the classes."), place, "prediction")
     if "probabilities" in row and not _is_distribution(row["probabilities"], len(task.classes)):
@@ -65,7 +65,7 @@ def _check_row(row: Row, place: str, task: Task) -> Row:
     return row
 
 
-def _place(row: Row, task: Task) -> int:
+def _place(row: Row, task: PredictionTask) -> int:
     """The index of the predicted class; -1 if the prediction is not a class."""
     label = task.parse(row["prediction"])
     return -1 if label is None else task.classes.index(label)
@@ -84,7 +84,7 @@ def _predicted(
     return tuple(dialogue for dialogue in dialogues if dialogue.id in rows)
 
 
-def _table(dialogues: Sequence[LabelledDialogue], rows: Mapping[str, Row], task: Task) -> Floats:
+def _table(dialogues: Sequence[LabelledDialogue], rows: Mapping[str, Row], task: PredictionTask) -> Floats:
     """Probabilities, shape (dialogues, classes); 1 for the prediction where the file has none."""
     table = np.zeros((len(dialogues), len(task.classes)))
     for place, dialogue in enumerate(dialogues):

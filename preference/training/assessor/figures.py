@@ -19,7 +19,7 @@ from measures.bootstrap import REPLICATES, Floats, bootstrap_mean
 from measures.calibration import calibration
 from measures.classification import Classification, classification
 from measures.estimate import Estimate, undefined
-from preference.training.assessor.task import Label, Task
+from preference.training.assessor.task import Label, PredictionTask
 from preference.training.common.messages import gettext as _
 
 METRICS = (
@@ -42,7 +42,7 @@ Figures = dict[str, Any]
 def metrics(
     gold: Sequence[Label],
     probabilities: Floats,
-    task: Task,
+    task: PredictionTask,
     *,
     has_probabilities: bool = True,
     replicates: int = REPLICATES,
@@ -82,7 +82,7 @@ def _figure(estimate: Estimate | None, n: int) -> Figures:
 
 
 def compare_classes(
-    gold: Sequence[Label], probabilities: Floats, task: Task, *, has_probabilities: bool = True
+    gold: Sequence[Label], probabilities: Floats, task: PredictionTask, *, has_probabilities: bool = True
 ) -> Figures:
     """What the plots show: confusion, recall of every class, and reliability, empty without probabilities."""
     predicted = task.labels(probabilities.argmax(axis=1)) if len(gold) else []
@@ -117,7 +117,7 @@ def distribution(probabilities: Floats) -> list[float]:
     return [float(count) / len(probabilities) for count in counts]
 
 
-def mean_shift(before: Floats, after: Floats, task: Task) -> Figures:
+def mean_shift(before: Floats, after: Floats, task: PredictionTask) -> Figures:
     """How much the predicted label moves on average, paired by dialogue; above 0 means upwards.
 
     before, after: probabilities of the same dialogues, shape (dialogues, classes).

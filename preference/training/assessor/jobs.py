@@ -33,11 +33,11 @@ from preference.training.assessor.input_text import input_text
 from preference.training.assessor.network import Network, load_pretrained, model_version, new_network
 from preference.training.assessor.prediction import class_probabilities
 from preference.training.assessor.recipe import AssessorRecipe
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.assessor.training import Epoch, TrainingContext, steps_of, train_network
 from preference.training.common import checkpoints
 from preference.training.common.checkpointing import Saving
-from preference.training.common.command import Session
+from preference.training.common.command import TrainingSession
 from preference.training.common.disk import report_unwritable
 from preference.training.common.errors import TrainingError
 from preference.training.common.lora import merge_adapters
@@ -98,8 +98,8 @@ class Jobs:
 
     def __init__(
         self,
-        session: Session,
-        task: Task,
+        session: TrainingSession,
+        task: PredictionTask,
         *,
         data_sha256: str,
         device: str,

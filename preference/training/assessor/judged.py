@@ -20,8 +20,8 @@ from typing import Any
 
 from preference.training.assessor.data import LabelledDialogue
 from preference.training.assessor.input_text import sides
-from preference.training.assessor.task import Task
-from preference.training.common.command import Session
+from preference.training.assessor.task import PredictionTask
+from preference.training.common.command import TrainingSession
 from preference.training.common.disk import report_unwritable
 from preference.training.common.errors import TrainingError
 from preference.training.common.judging.prompts import JudgePrompt
@@ -48,7 +48,9 @@ class JudgeOptions:
 class Judge:
     """Asks about dialogues and keeps the answers in `folder`."""
 
-    def __init__(self, options: JudgeOptions, task: Task, session: Session, folder: Path) -> None:
+    def __init__(
+        self, options: JudgeOptions, task: PredictionTask, session: TrainingSession, folder: Path
+    ) -> None:
         """Raises TrainingError for a wrong address, or if no question offers all classes."""
         self._server = JudgeServer(options.url, options.model, key_name=options.key_name)
         self._question = find_question(options, task)
@@ -95,7 +97,7 @@ class Judge:
         return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def find_question(options: JudgeOptions, task: Task) -> JudgeQuestion:
+def find_question(options: JudgeOptions, task: PredictionTask) -> JudgeQuestion:
     """The first question about whole dialogues that offers every class, with no other options."""
     for question in read_questions(options.questions, options.language):
         offered = tuple(option for option in question.options if option.value in task.classes)

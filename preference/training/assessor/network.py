@@ -27,7 +27,7 @@ from generation.backends.hf.loading import folder_hash, folder_of, is_folder
 from generation.protocol import BackendError
 from preference.training.assessor import gru
 from preference.training.assessor.recipe import AssessorRecipe
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.common.errors import TrainingError
 from preference.training.common.lora import add_adapters
 from preference.training.common.memory import is_out_of_memory
@@ -47,7 +47,7 @@ class Network:
 
     model: Any
     tokenizer: Any
-    task: Task
+    task: PredictionTask
     max_length: int
 
     @property
@@ -60,7 +60,7 @@ class Network:
         return sum(weight.numel() for weight in self.model.parameters())
 
 
-def load_pretrained(source: str | Path, task: Task, recipe: AssessorRecipe) -> Network:
+def load_pretrained(source: str | Path, task: PredictionTask, recipe: AssessorRecipe) -> Network:
     """A pretrained model with a new output layer, drawn from the recipe's seed. source: a folder or a hub id.
 
     Raises TrainingError if it cannot be loaded.
@@ -76,7 +76,7 @@ def load_pretrained(source: str | Path, task: Task, recipe: AssessorRecipe) -> N
     return Network(model, tokenizer, task, min(recipe.max_length, longest_input(model, tokenizer)))
 
 
-def load_trained(folder: Path, task: Task, max_length: int) -> Network:
+def load_trained(folder: Path, task: PredictionTask, max_length: int) -> Network:
     """A model whose output layer is trained, too. Raises TrainingError if any of its weights is missing."""
     gru.register()
     model, tokenizer = _read_model(folder)
@@ -177,7 +177,7 @@ def model_version(source: str) -> str:
 # From scratch
 
 
-def new_network(kind: str, texts: Iterable[str], task: Task, recipe: AssessorRecipe) -> Network:
+def new_network(kind: str, texts: Iterable[str], task: PredictionTask, recipe: AssessorRecipe) -> Network:
     """kind: gru or transformer. texts: what the tokenizer learns from, the input texts of training."""
     torch.manual_seed(recipe.seed)
     tokenizer = train_tokenizer(texts, recipe.vocabulary, recipe.max_length)
@@ -185,7 +185,7 @@ def new_network(kind: str, texts: Iterable[str], task: Task, recipe: AssessorRec
     return Network(build(tokenizer, task, recipe), tokenizer, task, recipe.max_length)
 
 
-def _new_gru(tokenizer: Any, task: Task, recipe: AssessorRecipe) -> Any:
+def _new_gru(tokenizer: Any, task: PredictionTask, recipe: AssessorRecipe) -> Any:
     gru.register()
     config = gru.GruConfig(
         vocab_size=len(tokenizer),
@@ -197,7 +197,7 @@ def _new_gru(tokenizer: Any, task: Task, recipe: AssessorRecipe) -> Any:
     return gru.GruForSequenceClassification(config)
 
 
-def _new_transformer(tokenizer: Any, task: Task, recipe: AssessorRecipe) -> Any:
+def _new_transformer(tokenizer: Any, task: PredictionTask, recipe: AssessorRecipe) -> Any:
     """The "vanilla" encoder of Table 3, with 4 layers by default (Vaswani et al., 2017), in BERT's form."""
     config: Any = BertConfig
     return BertForSequenceClassification(

@@ -36,10 +36,10 @@ from preference.training.assessor.judged import ROWS, Judge, JudgeOptions
 from preference.training.assessor.recipe import AssessorRecipe
 from preference.training.assessor.report import render_report
 from preference.training.assessor.splits import assign_splits, check_splits, missing_labels
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.common.arguments import choose_bf16, choose_device
 from preference.training.common.checkpointing import Saving
-from preference.training.common.command import Session
+from preference.training.common.command import TrainingSession
 from preference.training.common.disk import report_unwritable
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
@@ -65,7 +65,11 @@ class Experiments:
 
 
 def train(
-    options: argparse.Namespace, recipe: AssessorRecipe, session: Session, task: Task, wanted: Experiments
+    options: argparse.Namespace,
+    recipe: AssessorRecipe,
+    session: TrainingSession,
+    task: PredictionTask,
+    wanted: Experiments,
 ) -> None:
     """Do everything. options: of the command. Raises TrainingError and Stopped."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
@@ -92,7 +96,7 @@ def train(
     progress.say(f"Done: {session.output.folder / 'report.html'}")
 
 
-def prepare_dialogues(data: Path, task: Task, recipe: AssessorRecipe) -> list[LabelledDialogue]:
+def prepare_dialogues(data: Path, task: PredictionTask, recipe: AssessorRecipe) -> list[LabelledDialogue]:
     """The dialogues with their splits. Raises TrainingError."""
     dialogues = assign_splits(
         read_dialogues(data, task),
@@ -104,7 +108,9 @@ def prepare_dialogues(data: Path, task: Task, recipe: AssessorRecipe) -> list[La
     return dialogues
 
 
-def build_jobs(options: argparse.Namespace, recipe: AssessorRecipe, session: Session, task: Task) -> Jobs:
+def build_jobs(
+    options: argparse.Namespace, recipe: AssessorRecipe, session: TrainingSession, task: PredictionTask
+) -> Jobs:
     """Where and how the trainings run. Raises TrainingError if the device lacks what is asked for."""
     device = choose_device(options.device)
     return Jobs(
@@ -121,8 +127,8 @@ def build_jobs(options: argparse.Namespace, recipe: AssessorRecipe, session: Ses
 def explain(
     options: argparse.Namespace,
     recipe: AssessorRecipe,
-    session: Session,
-    task: Task,
+    session: TrainingSession,
+    task: PredictionTask,
     dialogues: Sequence[LabelledDialogue],
     jobs: Jobs,
 ) -> None:
@@ -141,7 +147,7 @@ def build_job(model: str, recipe: AssessorRecipe, dialogues: Sequence[LabelledDi
     return Job(model, recipe, train, valid, test, keep=True)
 
 
-def run_table(jobs: Jobs, table: Sequence[Job], session: Session) -> tuple[Results, dict[str, str]]:
+def run_table(jobs: Jobs, table: Sequence[Job], session: TrainingSession) -> tuple[Results, dict[str, str]]:
     """Train every model. Returns results, and causes of failures, both by model.
 
     One failed model does not lose the others. Raises TrainingError if all of them fail, with the cause of the first.
@@ -166,7 +172,11 @@ def run_table(jobs: Jobs, table: Sequence[Job], session: Session) -> tuple[Resul
 
 
 def judge_dialogues(
-    options: argparse.Namespace, job: Job, task: Task, session: Session, failures: dict[str, str]
+    options: argparse.Namespace,
+    job: Job,
+    task: PredictionTask,
+    session: TrainingSession,
+    failures: dict[str, str],
 ) -> Results:
     """The rows of the judge, if one is wanted; what fails is added to failures. job: of any model."""
     if not options.judge:
@@ -208,7 +218,7 @@ def _state(model: str, distance: int, failures: Mapping[str, object]) -> str:
     return "waiting" if distance > 0 else "training" if distance == 0 else "done"
 
 
-def read_external(files: Sequence[tuple[str, Path]], job: Job, task: Task) -> Results:
+def read_external(files: Sequence[tuple[str, Path]], job: Job, task: PredictionTask) -> Results:
     """Predictions from files, by name. job: of any model. Raises TrainingError."""
     return {name: read_predictions(file, dataclasses.replace(job, model=name), task) for name, file in files}
 
@@ -225,7 +235,7 @@ def describe_failures(failures: Mapping[str, str]) -> str:
 
 
 def build_report(
-    results: Results, failures: Mapping[str, str], dialogues: Sequence[LabelledDialogue], task: Task
+    results: Results, failures: Mapping[str, str], dialogues: Sequence[LabelledDialogue], task: PredictionTask
 ) -> Report:
     """Everything but experiments, as JSON values."""
     return {
@@ -238,12 +248,12 @@ def build_report(
     }
 
 
-def _label_counts(dialogues: Sequence[LabelledDialogue], split: str, task: Task) -> dict[str, int]:
+def _label_counts(dialogues: Sequence[LabelledDialogue], split: str, task: PredictionTask) -> dict[str, int]:
     counts = Counter(dialogue.label for dialogue in dialogues if dialogue.split == split)
     return {str(label): counts[label] for label in task.classes}
 
 
-def _describe_model(job: Job, result: JobResult, task: Task) -> Report:
+def _describe_model(job: Job, result: JobResult, task: PredictionTask) -> Report:
     gold = [dialogue.label for dialogue in job.test]
     return {
         "metrics": metrics(gold, result.test, task, has_probabilities=result.has_probabilities),
@@ -258,14 +268,14 @@ def _describe_model(job: Job, result: JobResult, task: Task) -> Report:
     }
 
 
-def valid_f1(job: Job, result: JobResult, task: Task) -> float:
+def valid_f1(job: Job, result: JobResult, task: PredictionTask) -> float:
     """Macro F1 on the split valid, by which models are chosen."""
     predicted = task.labels(result.valid.argmax(axis=1))
     gold = [dialogue.label for dialogue in job.valid]
     return classification(gold, predicted, task.classes, replicates=0).f1.value or 0.0
 
 
-def _notes(dialogues: Sequence[LabelledDialogue], task: Task) -> Iterator[str]:
+def _notes(dialogues: Sequence[LabelledDialogue], task: PredictionTask) -> Iterator[str]:
     for split, labels in missing_labels(dialogues, task).items():
         template = _("No dialogue of the split %(split)s has the label %(labels)s.")
         yield template % {"split": split, "labels": ", ".join(labels)}
@@ -287,7 +297,7 @@ def _unpredicted(results: Results, dialogues: Sequence[LabelledDialogue]) -> Ite
 
 def write_figures(folder: Path, results: Results, report: Report) -> None:
     """Write metrics.json and predictions.jsonl. Raises TrainingError if the disk is full."""
-    task = Task.from_dict(report["task"])
+    task = PredictionTask.from_dict(report["task"])
     lines = (
         json.dumps(row, ensure_ascii=False) + "\n"
         for model, (job, result) in results.items()
@@ -303,7 +313,9 @@ def write_figures(folder: Path, results: Results, report: Report) -> None:
         partial.replace(folder / "predictions.jsonl")
 
 
-def _prediction_rows(model: str, job: Job, result: JobResult, task: Task) -> Iterator[dict[str, Any]]:
+def _prediction_rows(
+    model: str, job: Job, result: JobResult, task: PredictionTask
+) -> Iterator[dict[str, Any]]:
     for split, dialogues, table in (("valid", job.valid, result.valid), ("test", job.test, result.test)):
         for dialogue, probabilities in zip(dialogues, table, strict=True):
             yield {
@@ -328,7 +340,7 @@ def write_report(folder: Path, report: Report) -> None:
 # Experiments
 
 
-def choose_examined(results: Results, wanted: str | None, task: Task) -> str:
+def choose_examined(results: Results, wanted: str | None, task: PredictionTask) -> str:
     """The model of --examine, or the best on the split valid. Raises TrainingError if the wanted one failed."""
     if wanted is None:
         trained = [model for model, (job, _result) in results.items() if job.keep]
@@ -364,7 +376,7 @@ def run_experiments(
         }
 
 
-def publish_best(jobs: Jobs, results: Results, session: Session, task: Task) -> None:
+def publish_best(jobs: Jobs, results: Results, session: TrainingSession, task: PredictionTask) -> None:
     """Move the network with the best macro F1 on the split valid to model/, which marks the end of the run.
 
     A run without a network leaves no model; its figures are complete.

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from preference.training.assessor.data import SPLITS, LabelledDialogue
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
@@ -89,7 +89,7 @@ def check_labels(train: Sequence[LabelledDialogue]) -> None:
         )
 
 
-def missing_labels(dialogues: Sequence[LabelledDialogue], task: Task) -> dict[str, list[str]]:
+def missing_labels(dialogues: Sequence[LabelledDialogue], task: PredictionTask) -> dict[str, list[str]]:
     """The classes that do not occur in a split, by split; only splits that miss some."""
     present = {(dialogue.split, dialogue.label) for dialogue in dialogues}
     missing = {

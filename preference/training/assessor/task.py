@@ -14,7 +14,7 @@ Label = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PredictionTask:
     """classes: at least two, in the order of the model's outputs. column: where a row of the data has its label.
 
     ordered: the classes are numbers on a scale, so that an expected value and correlations make sense. other_names: of
@@ -57,10 +57,10 @@ class Task:
         return {"classes": list(self.classes), "ordered": self.ordered, "column": self.column}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Task:
+    def from_dict(cls, values: Mapping[str, Any]) -> PredictionTask:
         """The inverse of as_dict."""
         return cls(tuple(values["classes"]), bool(values["ordered"]), str(values["column"]))
 
 
 # 0: the question is not answered well; 1: basic, incomplete or not proactive; 2: fully answered (DiQAD, figures 7-9).
-QUALITY = Task((0, 1, 2), ordered=True)
+QUALITY = PredictionTask((0, 1, 2), ordered=True)

@@ -50,7 +50,7 @@ class Epoch:
 
 
 @dataclass(slots=True)
-class Position:
+class TrainingPosition:
     """How far training is; saved with every checkpoint. loss_sum: over the steps of the current epoch, in nats."""
 
     step: int = 0
@@ -137,7 +137,7 @@ class _Run:
         self.targets = torch.from_numpy(network.task.codes(dialogue.label for dialogue in train))
         trained = [weight for weight in network.model.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.AdamW(trained, lr=rate, weight_decay=recipe.weight_decay)
-        self.position = Position()
+        self.position = TrainingPosition()
         self.micro_batch = recipe.batch  # dialogues of a forward pass; halved when memory runs out
         self.saved_at = time.monotonic()
 
@@ -276,7 +276,7 @@ class _Run:
         _restore_random_states(state["random"])
         saved = state["position"]
         epochs = [Epoch(**epoch) for epoch in saved["epochs"]]
-        self.position = Position(saved["step"], saved["loss_sum"], epochs)
+        self.position = TrainingPosition(saved["step"], saved["loss_sum"], epochs)
 
 
 def _trained_weights(network: Network) -> dict[str, torch.Tensor]:

@@ -28,7 +28,7 @@ from transformers import Trainer
 from transformers.trainer import TRAINER_STATE_NAME
 
 from preference.training.common import checkpoints
-from preference.training.common.command import Session
+from preference.training.common.command import TrainingSession
 from preference.training.common.disk import WRITE_ERRORS, write_failure_reason
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
@@ -61,7 +61,9 @@ class CheckpointingTrainer(Trainer):
     checkpoint_problem: why the newest checkpoint is older than it should be; "" if it is not.
     """
 
-    def __init__(self, *, session: Session, explanation: Explanation, saving: Saving, **trainer: Any) -> None:
+    def __init__(
+        self, *, session: TrainingSession, explanation: Explanation, saving: Saving, **trainer: Any
+    ) -> None:
         """explanation: goes into every checkpoint as training.json. trainer: arguments of transformers' Trainer."""
         self.output, self.progress, self.stop = session.output, session.progress, session.stop
         self.explanation, self.saving = explanation, saving

@@ -26,7 +26,7 @@ INTERRUPTED = 130  # exit status after a second Ctrl-C: 128 + SIGINT
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class TrainingSession:
     """One start of a run: where it writes, how it reports, and whether it is to stop.
 
     A resumed run is several sessions over one output folder.
@@ -76,7 +76,7 @@ def positive_int(text: str) -> int:
 def run_to_status(
     options: argparse.Namespace,
     build_recipe: Callable[[argparse.Namespace], Recipe],
-    train: Callable[[argparse.Namespace, Recipe, Session], None],
+    train: Callable[[argparse.Namespace, Recipe, TrainingSession], None],
 ) -> int:
     """Train, and return the exit status: 0 done, 1 failed, 128 + signal stopped.
 
@@ -104,7 +104,7 @@ def run_to_status(
             # --resume after the end: whoever retries a run without knowing its state gets success, not an error.
             progress.say(f"This run has ended; its model is in {output.model}.")
             return 0
-        train(options, recipe, Session(output, progress, stop))
+        train(options, recipe, TrainingSession(output, progress, stop))
         return 0
     except Stopped as stopped:
         progress.state("stopped", stopped.why)

@@ -24,7 +24,7 @@ from transformers import PrinterCallback, TrainerCallback, TrainingArguments
 
 from preference.training.common import checkpoints
 from preference.training.common.checkpointing import CheckpointingTrainer, Saving
-from preference.training.common.command import Session
+from preference.training.common.command import TrainingSession
 from preference.training.common.errors import TrainingError
 from preference.training.common.memory import is_out_of_memory
 from preference.training.common.messages import gettext as _
@@ -89,7 +89,7 @@ class StepTrainer(CheckpointingTrainer):
         token_budget: int,
         optimizer: tuple[type[torch.optim.Optimizer], dict[str, Any]],
         rate_factor: Callable[[int], float],
-        session: Session,
+        session: TrainingSession,
         explanation: Explanation,
         saving: Saving,
     ) -> None:

@@ -15,7 +15,7 @@ from transformers import TrainingArguments
 from generation.backends.hf.loading import folder_hash, is_folder
 from preference.training.common import checkpoints
 from preference.training.common.arguments import training_arguments
-from preference.training.common.command import Session
+from preference.training.common.command import TrainingSession
 from preference.training.common.lora import add_adapters, merge_adapters
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
@@ -132,7 +132,7 @@ def prepare_weights(model: Any, recipe: WeightSettings) -> None:
 
 
 def load_model(
-    options: argparse.Namespace, recipe: RunSettings, session: Session, build: Callable[[], Model]
+    options: argparse.Namespace, recipe: RunSettings, session: TrainingSession, build: Callable[[], Model]
 ) -> tuple[TrainingArguments, Model]:
     """Arguments of the Trainer, and the model before its first step. Raises TrainingError."""
     session.progress.state("running", _("Loading the model."))
@@ -146,7 +146,7 @@ def load_model(
 def begin_run(
     explanation: Explanation,
     args: TrainingArguments,
-    session: Session,
+    session: TrainingSession,
     *,
     free: Collection[str],
     amount: str,
@@ -179,7 +179,7 @@ def finish_run(trainer: StepTrainer, build: Callable[[], nn.Module], *, save_as:
 
 
 def run_steps(
-    trainer: StepTrainer, session: Session, *, epochs: int, resume: bool, finish: Callable[[], None]
+    trainer: StepTrainer, session: TrainingSession, *, epochs: int, resume: bool, finish: Callable[[], None]
 ) -> None:
     """Train from the last checkpoint on, if there is one, and then `finish`, which saves the model.
 

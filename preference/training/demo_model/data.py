@@ -22,7 +22,7 @@ TOKENIZER_DIALOGUES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class TokenBatch:
     """inputs, labels: (rows, length), padded on the right; labels are IGNORED where nothing is learned.
 
     tokens: without padding.
@@ -79,7 +79,9 @@ def encode(dialogue: list[str], tokenizer: PreTrainedTokenizerFast) -> list[int]
     return ids[: tokenizer.model_max_length]
 
 
-def pad(rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_only: bool = False) -> Batch:
+def pad(
+    rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_only: bool = False
+) -> TokenBatch:
     """One batch of rows of about equal length, padded on the right. replies_only: the openings get no labels.
 
     The label of a column is its own token: the shift by one between states and targets is made in `Run.step`. <bos> is
@@ -92,12 +94,12 @@ def pad(rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_on
         inputs[at, : len(ids)] = torch.tensor(ids)
         first = ids.index(tokenizer.eos_token_id) + 1 if replies_only else 1
         labels[at, first : len(ids)] = torch.tensor(ids[first:])
-    return Batch(inputs, labels, sum(len(ids) for ids in rows))
+    return TokenBatch(inputs, labels, sum(len(ids) for ids in rows))
 
 
 def batches(
     seed: int, chunk: int, tokenizer: PreTrainedTokenizerFast, budget: int, *, first_replies: bool = False
-) -> Iterator[Batch]:
+) -> Iterator[TokenBatch]:
     """Batches of one chunk of the corpus, in random order, each of at most `budget` tokens with padding.
 
     first_replies: mostly short dialogues, without labels on the openings. First replies are the hardest part, and get

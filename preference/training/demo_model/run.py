@@ -24,7 +24,7 @@ from torch.nn.functional import cross_entropy
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from generation.demo_model.corpus import corpus_hash
-from preference.training.demo_model.data import IGNORED, Batch, batches, train_tokenizer
+from preference.training.demo_model.data import IGNORED, TokenBatch, batches, train_tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ class Run:
             flush=True,
         )
 
-    def chunk_batches(self) -> Iterator[Batch]:
+    def chunk_batches(self) -> Iterator[TokenBatch]:
         """The batches of the current chunk of the corpus."""
         recipe, chunk = self.recipe, self.progress.chunk
         later = chunk >= recipe.whole_text_chunks

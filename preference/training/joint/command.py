@@ -22,7 +22,7 @@ import inspect
 from collections.abc import Sequence
 from pathlib import Path
 
-from preference.training.common.command import Session, add_run_options, run_to_status
+from preference.training.common.command import TrainingSession, add_run_options, run_to_status
 from preference.training.common.recipes import with_settings
 from preference.training.joint.recipe import RECIPES, JointRecipe, with_lora
 
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return run_to_status(parser().parse_args(arguments), build_recipe, _train)
 
 
-def _train(options: argparse.Namespace, recipe: JointRecipe, session: Session) -> None:
+def _train(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSession) -> None:
     # Imported here because PyTorch takes seconds to load, and a wrong option is to be reported at once.
     from preference.training.joint.run import train
 

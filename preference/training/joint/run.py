@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 
 from preference.training.common.checkpointing import Saving
-from preference.training.common.command import Session
+from preference.training.common.command import TrainingSession
 from preference.training.common.dialogues import TrainingDialogue, read_dialogues
 from preference.training.common.errors import TrainingError
 from preference.training.common.memory import TokenBudget, report_model_too_large, report_out_of_memory
@@ -35,14 +35,14 @@ from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.choice import choose_layout
 from preference.training.joint.layouts.micro_batches import Layout
 from preference.training.joint.recipe import FREE, JointRecipe
-from preference.training.joint.step_plan import StepPlan
+from preference.training.joint.step_plan import QuadruplePlan
 from preference.training.joint.trainer import JointTrainer
 
 BUDGET = TokenBudget(gpu=16_384, cpu=1024)
 
 
 @report_out_of_memory()
-def train(options: argparse.Namespace, recipe: JointRecipe, session: Session) -> None:
+def train(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSession) -> None:
     """Train and write the model. options: of the command. Raises TrainingError and Stopped.
 
     Every process of a distributed run executes this; only the main one writes.
@@ -60,14 +60,14 @@ def train(options: argparse.Namespace, recipe: JointRecipe, session: Session) ->
     )
 
 
-def prepare(options: argparse.Namespace, recipe: JointRecipe, session: Session) -> JointTrainer:
+def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSession) -> JointTrainer:
     """Read the data and load the model; whatever is wrong with either is reported here, before training.
 
     Raises TrainingError.
     """
     session.progress.state("running", _("Reading the data."))
     dialogues = read_training_dialogues(options.data)
-    plan = StepPlan(dialogues, recipe)
+    plan = QuadruplePlan(dialogues, recipe)
     args, model = load_model(options, recipe, session, partial(build_model, options.model, recipe))
     encoder = Encoder(model.tokenizer, context=recipe.context, reply=recipe.reply, positions=model.positions)
     budget = BUDGET.choose(recipe.token_budget, args.device.type)

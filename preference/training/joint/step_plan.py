@@ -15,7 +15,7 @@ from preference.training.joint.quadruples import Quadruple, QuadrupleSampler, sp
 from preference.training.joint.recipe import JointRecipe
 
 
-class StepPlan:
+class QuadruplePlan:
     """Steps are counted from 0 over all epochs; every epoch is drawn again from the recipe's seed and its number.
 
     quadruples: per epoch. steps: of the whole run.

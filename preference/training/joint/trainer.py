@@ -1,6 +1,6 @@
 """The trainer of joint training: its losses, and a learning rate of its own for the preference head.
 
-StepPlan.share → Layout.micro_batches → agree on totals → forward and backward of each → one Adam step
+QuadruplePlan.share → Layout.micro_batches → agree on totals → forward and backward of each → one Adam step
 """
 
 from __future__ import annotations

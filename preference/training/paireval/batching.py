@@ -21,7 +21,7 @@ from preference.training.common.shared_context.filling import (
 )
 from preference.training.common.shared_context.rows import MicroBatch, Row, Tokens, collate, index_pairs
 from preference.training.common.shared_context.trees import branches, cut, plain_row, tree
-from preference.training.paireval.encoding import Prompt, PromptEncoder
+from preference.training.paireval.encoding import EncodedPrompt, PromptEncoder
 from preference.training.paireval.pairs import Pair
 from preference.training.paireval.prompts import DIRECT, Conversation
 
@@ -100,5 +100,5 @@ def _sides(pair: Pair, encoder: PromptEncoder) -> list[int]:
     return [FIRST if pair.positive_first else SECOND]
 
 
-def _labelled(prompt: Prompt, side: int) -> LabelledPrompt:
+def _labelled(prompt: EncodedPrompt, side: int) -> LabelledPrompt:
     return LabelledPrompt(prompt.tokens, prompt.labels[side])

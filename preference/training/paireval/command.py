@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from preference.training.common.command import (
-    Session,
+    TrainingSession,
     add_run_options,
     positive_int,
     run_to_status,
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _train(options: argparse.Namespace, recipe: PairRecipe, session: Session) -> None:
+def _train(options: argparse.Namespace, recipe: PairRecipe, session: TrainingSession) -> None:
     # Imported here because PyTorch takes seconds to load, and a wrong option is to be reported at once.
     from preference.training.paireval.run import train
 

@@ -19,14 +19,14 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.shared_context.rows import Tokens
 from preference.training.common.shared_context.trees import common_length
-from preference.training.paireval.prompts import CHAT, INST, Conversation, PromptWriter, Question
+from preference.training.paireval.prompts import CHAT, INST, Conversation, PromptQuestion, PromptWriter
 
 # Encoded once to find out whether the tokenizer can tell the labels apart.
 SAMPLE = Conversation(("Hello.",), "Hi!")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class EncodedPrompt:
     """tokens: up to where the model decides. labels: the tokens of the first and the second answer."""
 
     tokens: Tokens
@@ -37,7 +37,7 @@ class PromptEncoder:
     """Encodes the prompts of one question. positions: the longest prompt in tokens, None: any."""
 
     def __init__(
-        self, tokenizer: Any, question: Question, template: str = INST, positions: int | None = None
+        self, tokenizer: Any, question: PromptQuestion, template: str = INST, positions: int | None = None
     ) -> None:
         """Raises TrainingError if the tokenizer cannot tell the question's labels apart, or has no such template."""
         self.positions = positions
@@ -49,13 +49,13 @@ class PromptEncoder:
         self.labels = prompt.labels
         self.frame = len(prompt.tokens)  # tokens of a prompt about next to nothing
 
-    def encode(self, conversations: Iterable[Sequence[Conversation]]) -> list[Prompt]:
+    def encode(self, conversations: Iterable[Sequence[Conversation]]) -> list[EncodedPrompt]:
         """The prompts about these conversations. Raises TrainingError if two labels are the same to the tokenizer."""
         texts = [self._writer.write(one) for one in conversations]
         first, second = (self._tokens([text + label for text in texts]) for label in self.question.labels)
         return [self._compare(*both) for both in zip(first, second, strict=True)]
 
-    def fits(self, prompts: Iterable[Prompt]) -> bool:
+    def fits(self, prompts: Iterable[EncodedPrompt]) -> bool:
         """Whether the model takes prompts of this length."""
         return self.positions is None or all(len(prompt.tokens) <= self.positions for prompt in prompts)
 
@@ -70,7 +70,7 @@ class PromptEncoder:
         encoded = self._tokenizer(texts, add_special_tokens=self.template != CHAT, verbose=False)["input_ids"]
         return [tuple(ids) for ids in encoded]
 
-    def _compare(self, first: Tokens, second: Tokens) -> Prompt:
+    def _compare(self, first: Tokens, second: Tokens) -> EncodedPrompt:
         same = common_length(first, second)
         labels = (*first[same : same + 1], *second[same : same + 1])
         if len(labels) < 2 or self._tokenizer.unk_token_id in labels:
@@ -84,4 +84,4 @@ class PromptEncoder:
             raise TrainingError(
                 _("The model's tokenizer encodes the whole prompt as one token."), _("Use another model.")
             )
-        return Prompt(first[:same], (labels[0], labels[1]))
+        return EncodedPrompt(first[:same], (labels[0], labels[1]))

@@ -56,7 +56,7 @@ DIRECT_INSTRUCTION = (
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PromptQuestion:
     """instruction: with places for the conversations. answer: how the model's answer begins.
 
     labels: the two texts that may continue the answer. conversations: how many the question is about.
@@ -69,8 +69,8 @@ class Question:
     conversations: int
 
 
-PAIR = Question("pair", PAIR_INSTRUCTION, "Answer: Response", (" A", " B"), 2)
-DIRECT = Question("direct", DIRECT_INSTRUCTION, "Answer:", (" Yes", " No"), 1)
+PAIR = PromptQuestion("pair", PAIR_INSTRUCTION, "Answer: Response", (" A", " B"), 2)
+DIRECT = PromptQuestion("direct", DIRECT_INSTRUCTION, "Answer:", (" Yes", " No"), 1)
 QUESTIONS = {question.name: question for question in (PAIR, DIRECT)}
 
 
@@ -90,7 +90,7 @@ class Conversation:
 class PromptWriter:
     """Writes the text of a question, up to where the model answers."""
 
-    def __init__(self, question: Question, template: str = INST, tokenizer: Any = None) -> None:
+    def __init__(self, question: PromptQuestion, template: str = INST, tokenizer: Any = None) -> None:
         """template: INST, or CHAT for that of `tokenizer`. Raises TrainingError if the tokenizer has none."""
         self.question, self.template, self._tokenizer = question, template, tokenizer
         if template == CHAT and not getattr(tokenizer, "chat_template", None):

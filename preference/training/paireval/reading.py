@@ -40,7 +40,7 @@ from preference.training.common.shared_context.probe import (
 from preference.training.common.shared_context.rows import Row, Tokens, collate
 from preference.training.common.shared_context.stem import Stem
 from preference.training.common.shared_context.trees import Branch, branches, cut, plain_row, tree
-from preference.training.paireval.encoding import Prompt
+from preference.training.paireval.encoding import EncodedPrompt
 
 BUDGET = TokenBudget(gpu=16_384, cpu=4096)
 LEAST_BUDGET = 256  # it is not halved further for good, only a batch that fails is
@@ -115,7 +115,7 @@ class PromptReader:
             return None
         return stem
 
-    def read(self, prompts: Sequence[Prompt]) -> list[Answer]:
+    def read(self, prompts: Sequence[EncodedPrompt]) -> list[Answer]:
         """The answer to every prompt, in their order; prompts that are equal are computed once."""
         labels = sorted({label for prompt in prompts for label in prompt.labels})
         found: dict[Tokens, list[float]] = {}
@@ -202,7 +202,7 @@ def label_probabilities(logits: Tensor, labels: Sequence[int]) -> Tensor:
 
 
 def _answer(
-    prompt: Prompt,
+    prompt: EncodedPrompt,
     labels: Sequence[int],
     found: Mapping[Tokens, list[float]],
     failed: Mapping[Tokens, str],

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 
 from preference.training.common.checkpointing import Saving
-from preference.training.common.command import Session
+from preference.training.common.command import TrainingSession
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import ReplyToScore
 from preference.training.common.memory import report_model_too_large, report_out_of_memory
@@ -48,7 +48,7 @@ LARGEST_SHARE = 1 / 3
 
 
 @report_out_of_memory()
-def train(options: argparse.Namespace, recipe: PairRecipe, session: Session) -> None:
+def train(options: argparse.Namespace, recipe: PairRecipe, session: TrainingSession) -> None:
     """Train and write the model. options: of the command. Raises TrainingError and Stopped."""
     torch.set_num_threads(options.threads or torch.get_num_threads())
     trainer, comparisons = prepare(options, recipe, session)
@@ -67,7 +67,7 @@ def train(options: argparse.Namespace, recipe: PairRecipe, session: Session) -> 
 
 
 def prepare(
-    options: argparse.Namespace, recipe: PairRecipe, session: Session
+    options: argparse.Namespace, recipe: PairRecipe, session: TrainingSession
 ) -> tuple[PairTrainer, list[ReplyToScore]]:
     """The trainer, and the comparison examples that go with the model.
 

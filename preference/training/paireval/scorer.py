@@ -34,7 +34,7 @@ from preference.training.common.shared_context.forward import longest_sequence
 from preference.training.common.shared_context.rows import Tokens
 from preference.training.common.shared_context.trees import common_length
 from preference.training.paireval.comparisons import COMPARISONS_FILE, as_row, read_comparisons
-from preference.training.paireval.encoding import Prompt, PromptEncoder
+from preference.training.paireval.encoding import EncodedPrompt, PromptEncoder
 from preference.training.paireval.prompts import DIRECT, INST, PAIR, QUESTIONS, Conversation
 from preference.training.paireval.reading import Answer, PromptReader
 
@@ -56,7 +56,7 @@ class Inquiry:
     target: Conversation
     examples: list[ReplyToScore] = field(default_factory=list)
     conversations: list[Conversations] = field(default_factory=list)
-    prompts: list[Prompt] = field(default_factory=list)
+    prompts: list[EncodedPrompt] = field(default_factory=list)
     dropped: int = 0
     note: str = ""
     reason: str = ""
@@ -154,7 +154,7 @@ class LabelEvaluator:
         note = template % {"count": high, "positions": self._encoder.positions}
         inquiry.note = join_sentences(inquiry.note, note)
 
-    def _prompts(self, inquiry: Inquiry, dropped: int) -> list[Prompt]:
+    def _prompts(self, inquiry: Inquiry, dropped: int) -> list[EncodedPrompt]:
         """The prompts of an inquiry without the reply's oldest utterances."""
         shorter = inquiry.target.without_oldest(dropped)
         return self._encoder.encode(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
@@ -61,10 +61,12 @@ CATEGORIES = tuple(
 )
 
 
-def topic_task(categories: tuple[Category, ...], column: str) -> Task:
+def topic_task(categories: tuple[Category, ...], column: str) -> PredictionTask:
     """Telling these topics apart. In the data a topic is an id, or a name in either language."""
     names = {name: one.id for one in categories for name in (one.en, one.zh)}
-    return Task(tuple(one.id for one in categories), ordered=False, column=column, other_names=names)
+    return PredictionTask(
+        tuple(one.id for one in categories), ordered=False, column=column, other_names=names
+    )
 
 
 def read_categories(file: Path) -> tuple[Category, ...]:

@@ -21,7 +21,7 @@ from typing import Any
 from preference.training.assessor.command import add_assessor_options, build_recipe, settings_table
 from preference.training.assessor.data import read_unlabelled
 from preference.training.assessor.recipe import AssessorRecipe
-from preference.training.common.command import Session, run_to_status
+from preference.training.common.command import TrainingSession, run_to_status
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.topics.categories import CATEGORIES, read_categories, topic_task
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _train(options: argparse.Namespace, recipe: AssessorRecipe, session: Session) -> None:
+def _train(options: argparse.Namespace, recipe: AssessorRecipe, session: TrainingSession) -> None:
     # Imported here because PyTorch takes seconds to load, and a wrong option is to be reported at once.
     from preference.training.assessor.run import Experiments, train
 

@@ -27,10 +27,10 @@ from measures.ranking import (
     rank_humans,
 )
 from preference.training.common.dialogues import TrainingDialogue
-from preference.training.joint.evaluation.scoring import ReplyScore, TurnScores
+from preference.training.joint.evaluation.scoring import ScoredReply, TurnScores
 
 Figures = dict[str, Any]
-ScoreOf = Callable[[ReplyScore], float]
+ScoreOf = Callable[[ScoredReply], float]
 
 # What a ranking should beat. `improbable` reverses generation: the reply that the model finds least likely.
 BASELINES: Mapping[str, ScoreOf] = {
@@ -42,17 +42,17 @@ BASELINES: Mapping[str, ScoreOf] = {
 }
 
 
-def preference(reply: ReplyScore) -> float:
+def preference(reply: ScoredReply) -> float:
     """s(c, r), the value of the head: a number of any size, comparable within a turn only."""
     return reply.preference
 
 
-def mean_logprob(reply: ReplyScore) -> float:
+def mean_logprob(reply: ScoredReply) -> float:
     """log p(r | c) / |r|, in nats per token: what the paper calls generation probability, independent of length."""
     return reply.mean_logprob
 
 
-def sum_logprob(reply: ReplyScore) -> float:
+def sum_logprob(reply: ScoredReply) -> float:
     """log p(r | c), in nats: the probability of the whole reply, which favours short ones."""
     return reply.logprob
 

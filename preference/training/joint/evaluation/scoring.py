@@ -38,7 +38,7 @@ Scores = dict[Name, tuple[float, float, int]]  # preference, log-probability in 
 
 
 @dataclass(frozen=True, slots=True)
-class ReplyScore:
+class ScoredReply:
     """preference: value of the head. logprob: summed over all tokens and the end, in nats. tokens: that many."""
 
     text: str
@@ -58,9 +58,9 @@ class TurnScores:
 
     dialogue: int
     turn: Turn
-    human: ReplyScore
-    candidates: tuple[ReplyScore, ...]
-    random: ReplyScore | None
+    human: ScoredReply
+    candidates: tuple[ScoredReply, ...]
+    random: ScoredReply | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _turn_scores(turn: _TurnToScore, all_scores: Scores[ReplyName]) -> TurnScore
     return TurnScores(turn.dialogue, turn.turn, scores[HUMAN], candidates, random)
 
 
-def _reply_score(text: str, values: tuple[float, float, int]) -> ReplyScore:
+def _reply_score(text: str, values: tuple[float, float, int]) -> ScoredReply:
     """Raises TrainingError for NaN: it compares as false with everything, so a ranking would hide it."""
     preference, logprob, tokens = values
     if not (math.isfinite(preference) and math.isfinite(logprob)):
@@ -276,4 +276,4 @@ def _reply_score(text: str, values: tuple[float, float, int]) -> ReplyScore:
                 "Its weights are broken: use an earlier checkpoint, or train again with a lower learning rate."
             ),
         )
-    return ReplyScore(text, preference, logprob, tokens)
+    return ScoredReply(text, preference, logprob, tokens)

@@ -10,7 +10,7 @@ from preference.training.common.shared_context.rows import MicroBatch, Row, inde
 
 
 @dataclass(frozen=True, slots=True)
-class Collated:
+class CollatedReplies:
     """Tensors of rows, and what their entries stand for.
 
     tensors: arguments of JointModel.forward, without the totals of the step. replies: (K,) the name of each score.
@@ -22,7 +22,9 @@ class Collated:
     learned: list[Hashable]
 
 
-def collate(rows: Sequence[Row], pad: int, pairs: Iterable[tuple[Hashable, Hashable]] = ()) -> Collated:
+def collate(
+    rows: Sequence[Row], pad: int, pairs: Iterable[tuple[Hashable, Hashable]] = ()
+) -> CollatedReplies:
     """Tensors of rows, padded on the right to the longest.
 
     pad: token id of the padding. pairs: names of the better and the worse reply, all of them in these rows. With B
@@ -41,4 +43,4 @@ def collate(rows: Sequence[Row], pad: int, pairs: Iterable[tuple[Hashable, Hasha
         "score_at": collated.ends,
         "pairs": index_pairs([(place[better], place[worse]) for better, worse in pairs]),
     }
-    return Collated(tensors, collated.names, collated.learned)
+    return CollatedReplies(tensors, collated.names, collated.learned)

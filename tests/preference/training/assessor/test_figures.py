@@ -13,7 +13,7 @@ from sklearn import metrics as sklearn_metrics
 from sklearn.calibration import calibration_curve
 
 from preference.training.assessor.figures import METRICS, distribution, mean_shift, metrics
-from preference.training.assessor.task import QUALITY, Task
+from preference.training.assessor.task import QUALITY, PredictionTask
 from tests.preference.training.assessor.conftest import json_of, predictions_of
 from tests.preference.training.assessor.synthetic import BAYES
 
@@ -100,7 +100,7 @@ def test_no_dialogue_has_no_figures() -> None:
 
 
 def test_unordered_classes_have_no_correlation() -> None:
-    topics = Task(("food", "travel"), ordered=False)
+    topics = PredictionTask(("food", "travel"), ordered=False)
     figures = metrics(["food", "travel"], np.eye(2), topics)
     assert figures["accuracy"]["value"] == 1
     assert figures["pearson"]["reason"] == "The classes are not ordered."

@@ -7,7 +7,7 @@ import pytest
 from preference.training.assessor.assessor import save_assessor
 from preference.training.assessor.network import load_pretrained
 from preference.training.assessor.recipe import AssessorRecipe
-from preference.training.assessor.task import Task
+from preference.training.assessor.task import PredictionTask
 from preference.training.evaluators.table import build_evaluator
 from tests.preference.training.assessor.synthetic import save_pretrained_model
 from tests.preference.training.evaluators.conftest import reply
@@ -15,7 +15,7 @@ from tests.preference.training.evaluators.conftest import reply
 
 def test_an_assessor_scores_the_dialogue_that_a_reply_ends(tmp_path: Path) -> None:
     encoder = save_pretrained_model(tmp_path / "encoder", "bert")
-    network = load_pretrained(encoder, Task((0, 1, 2), ordered=True), AssessorRecipe(max_length=48))
+    network = load_pretrained(encoder, PredictionTask((0, 1, 2), ordered=True), AssessorRecipe(max_length=48))
     save_assessor(network, tmp_path / "model", {})
     evaluator = build_evaluator(f"assessor={tmp_path / 'model'},name=quality,device=cpu")
     good, empty = evaluator.score([reply(1, "Fine."), reply(2, "")])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from preference.training.common.errors import TrainingError
-from preference.training.paireval.encoding import Prompt, PromptEncoder
+from preference.training.paireval.encoding import EncodedPrompt, PromptEncoder
 from preference.training.paireval.prompts import DIRECT, PAIR, Conversation, PromptWriter
 from tests.generation.conftest import CHAT_TEMPLATE
 from tests.preference.training.paireval.made_up import QUESTION, tokenizer
@@ -33,7 +33,7 @@ def test_braces_in_a_conversation_stay_as_they_are() -> None:
     assert "Conversation A:\n{history_2}\n\nResponse A:\n{0}\n" in text
 
 
-def tokens_of(words: Any, **options: Any) -> tuple[Any, Prompt]:
+def tokens_of(words: Any, **options: Any) -> tuple[Any, EncodedPrompt]:
     (prompt,) = PromptEncoder(words, PAIR, **options).encode([(TEA, RAIN)])
     return words, prompt
 

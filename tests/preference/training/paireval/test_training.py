@@ -21,7 +21,7 @@ from preference.training.paireval.corpus import Example
 from preference.training.paireval.encoding import PromptEncoder
 from preference.training.paireval.label_model import LabelModel
 from preference.training.paireval.pairs import PairSampler
-from preference.training.paireval.prompts import DIRECT, PAIR, Question
+from preference.training.paireval.prompts import DIRECT, PAIR, PromptQuestion
 from preference.training.paireval.recipe import PairRecipe
 from preference.training.paireval.run import comparisons_to_store
 from preference.training.paireval.scorer import load_paireval
@@ -139,7 +139,7 @@ def label_model(shape_folder: Path) -> LabelModel:
 @pytest.mark.parametrize("question", [PAIR, DIRECT], ids=["pair", "direct"])
 @pytest.mark.parametrize(("share", "budget"), [(True, 300), (True, 5000), (False, 300), (False, 5000)])
 def test_the_loss_and_gradient_of_a_step_do_not_depend_on_its_batches(
-    base: Path, question: Question, share: bool, budget: int
+    base: Path, question: PromptQuestion, share: bool, budget: int
 ) -> None:
     model = label_model(base)
     encoder = PromptEncoder(model.tokenizer, question, positions=longest_sequence(model.config))

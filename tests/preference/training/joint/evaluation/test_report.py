@@ -12,7 +12,7 @@ import torch
 from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.joint.evaluation.command import main
 from preference.training.joint.evaluation.report import build_report
-from preference.training.joint.evaluation.scoring import ReplyScore, TurnScores
+from preference.training.joint.evaluation.scoring import ScoredReply, TurnScores
 from tests.preference.training.ranked import rows, tiny_model, write_rows
 
 Evaluates = Callable[..., int]
@@ -40,11 +40,11 @@ def evaluates(model: Path, data: Path) -> Evaluates:
     return evaluate
 
 
-def reply(preference: float, logprob: float, tokens: int = 2, text: str = "") -> ReplyScore:
-    return ReplyScore(text or f"reply {preference}", preference, logprob, tokens)
+def reply(preference: float, logprob: float, tokens: int = 2, text: str = "") -> ScoredReply:
+    return ScoredReply(text or f"reply {preference}", preference, logprob, tokens)
 
 
-def turn(dialogue: int, human: ReplyScore, *others: ReplyScore, action: str = "rewrite") -> TurnScores:
+def turn(dialogue: int, human: ScoredReply, *others: ScoredReply, action: str = "rewrite") -> TurnScores:
     about = Turn(1, human.text, tuple(one.text for one in others), action, "")
     return TurnScores(dialogue, about, human, others, reply(-9.0, -90.0))
 
