@@ -40,8 +40,8 @@ class SkipReadinessProbe(logging.Filter):
         return getattr(getattr(record, "request", None), "path", "") != "/readyz"
 
 
-def configure_logging(*, debug: bool, json_lines: bool, level: str = "INFO") -> None:
-    """Send both structlog's and the standard library's records to stderr, as JSON or as text for people."""
+def _describe_formatter(json_lines: bool) -> dict[str, Any]:
+    """For dictConfig: of structlog's records and those of the standard library."""
     last: list[Any] = (
         [JSON_TRACEBACKS, structlog.processors.JSONRenderer(ensure_ascii=False)]
         if json_lines
@@ -51,16 +51,20 @@ def configure_logging(*, debug: bool, json_lines: bool, level: str = "INFO") -> 
             )
         ]
     )
-    formatter = {
+    return {
         "()": structlog.stdlib.ProcessorFormatter,
         "foreign_pre_chain": SHARED,
         "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
     }
+
+
+def configure_logging(*, debug: bool, json_lines: bool, level: str = "INFO") -> None:
+    """Send both structlog's and the standard library's records to stderr, as JSON or as text for people."""
     logging.config.dictConfig(
         {
             "version": 1,
             "disable_existing_loggers": False,
-            "formatters": {"line": formatter},
+            "formatters": {"line": _describe_formatter(json_lines)},
             "filters": {"skip_readiness_probe": {"()": SkipReadinessProbe}},
             "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
             "root": {"handlers": ["stderr"], "level": level},

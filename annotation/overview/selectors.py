@@ -60,6 +60,15 @@ class Overview:
 
 def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
     """The counts by project id. Eight queries for any number of projects."""
+    counted = _count_all(user, projects)
+    tests = projects_needing_admission(user, projects)
+    return {
+        project.pk: Overview(**_merge_counts(counted, project.pk), untested=project.pk in tests)
+        for project in projects
+    }
+
+
+def _count_all(user: User, projects: Sequence[Project]) -> list[dict[int, dict[str, int]]]:
     unread = ExpertReview.objects.filter(
         dialogue=OuterRef("dialogue"), superseded_at=None, verdict=Verdict.VETO, seen_by_author_at=None
     )
@@ -67,7 +76,7 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
     mine = Assignment.objects.filter(annotator=user, project__in=projects)
     finished = Dialogue.objects.filter(project__in=projects, state=DialogueState.FINISHED)
     is_unreviewed = Q(review_state=ReviewState.UNREVIEWED)
-    counted = [
+    return [
         _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
         _by_project(
             finished,
@@ -96,11 +105,6 @@ def overviews(user: User, projects: Sequence[Project]) -> dict[int, Overview]:
             annotators=Count("id"),
         ),
     ]
-    tests = projects_needing_admission(user, projects)
-    return {
-        project.pk: Overview(**_merge_counts(counted, project.pk), untested=project.pk in tests)
-        for project in projects
-    }
 
 
 def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int]]:

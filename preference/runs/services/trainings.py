@@ -62,9 +62,8 @@ def start_training(
     recipe = recipe or trainer.default_recipe
     settings = check_changes(trainer, recipe, changes or {}, is_lora=is_lora, seed=seed)
     seed = settings.pop("seed", seed)
-    options = {}
-    if trainer.kind == ModelKind.ASSESSOR:
-        options = check_assessor_options(snapshot, question, models, has_base=bool(model))
+    is_assessor = trainer.kind == ModelKind.ASSESSOR
+    options = check_assessor_options(snapshot, question, models, has_base=bool(model)) if is_assessor else {}
     choices = {
         "kind": trainer.kind,
         "recipe": recipe,
@@ -73,9 +72,7 @@ def start_training(
         "is_lora": is_lora,
         "seed": seed,
     }
-    if run := TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first():
-        check_repeat(run, project_id=project.pk, snapshot_id=snapshot.pk, **choices)
-        check_repeat(run.job.parameters, **({"model": model} if model else {}))
+    if run := _find_repeated(run_id, project, snapshot, model, choices):
         return run
     if snapshot.project_id != project.pk:
         raise Invalid(
@@ -103,6 +100,17 @@ def _resolve_base(trainer: Trainer, actor: User | None, project: Project, model:
     if trainer.kind == ModelKind.ASSESSOR and not model:
         return BaseModel(None, "")
     return resolve_base(actor, project, model, trainer.bases)
+
+
+def _find_repeated(
+    run_id: UUID, project: Project, snapshot: Snapshot, model: str, choices: Mapping[str, Any]
+) -> TrainingRun | None:
+    """The run that this id started before. Raises Refusal id_in_use if something else was asked for."""
+    run = TrainingRun.objects.select_related("job", "project").filter(pk=run_id).first()
+    if run:
+        check_repeat(run, project_id=project.pk, snapshot_id=snapshot.pk, **choices)
+        check_repeat(run.job.parameters, **({"model": model} if model else {}))
+    return run
 
 
 def _store_run(
