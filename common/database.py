@@ -10,9 +10,12 @@ from django.db import (
     DataError,
     IntegrityError,
     InterfaceError,
+    InternalError,
+    OperationalError,
     close_old_connections,
     connection,
 )
+from psycopg.errors import IdleInTransactionSessionTimeout
 
 logger = logging.getLogger(__name__)
 
@@ -20,6 +23,16 @@ Result = TypeVar("Result")
 # What Django raises for a lost connection; a connection that is already closed is an InterfaceError.
 CONNECTION_ERRORS = (DatabaseError, InterfaceError)
 RETRY_AFTER = (0.2, 1.0, 3.0)  # seconds; a restarting database is back by then
+
+
+def is_unavailable(error: BaseException | None) -> bool:
+    """Whether the database did not answer in time: it is away, a lock was held too long, or a timeout ended the query.
+
+    The same request may succeed a moment later.
+    """
+    if isinstance(error, OperationalError | InterfaceError):
+        return True
+    return isinstance(error, InternalError) and isinstance(error.__cause__, IdleInTransactionSessionTimeout)
 
 
 def retry_on_lost_connection(step: Callable[[], Result], pauses: Sequence[float] = RETRY_AFTER) -> Result:

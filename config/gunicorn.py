@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 
 from environs import Env
 
+from config.busy_threads import BUSY_THREADS
 from config.logging import configure_logging
 
 if TYPE_CHECKING:
     from gunicorn.arbiter import Arbiter
+    from gunicorn.http.message import Request
+    from gunicorn.workers.base import Worker
 
 env = Env()
 env.read_env(str(Path(__file__).resolve().parent.parent / ".env"), override=False)
@@ -45,6 +48,19 @@ def on_starting(_server: Arbiter) -> None:
     """Log the arbiter's lines in the workers' format."""
     json_lines = env.bool("LOG_JSON", default=env.bool("PRODUCTION", default=False))
     configure_logging(debug=False, json_lines=json_lines, level=env.str("LOG_LEVEL", default="INFO"))
+
+
+def post_worker_init(_worker: Worker) -> None:
+    BUSY_THREADS.of = threads
+
+
+def pre_request(_worker: Worker, _request: Request) -> None:
+    BUSY_THREADS.start()
+
+
+def post_request(_worker: Worker, _request: Request, _environ: dict[str, object], _response: object) -> None:
+    """gunicorn calls it when the whole response is sent, and when the request failed."""
+    BUSY_THREADS.end()
 
 
 def when_ready(server: Arbiter) -> None:

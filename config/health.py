@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django_prometheus.exports import ExportToDjangoView
 
+from config.busy_threads import BUSY_THREADS
 from jobs.selectors import live_workers
 
 QUEUES: Final = ("default", "gpu", "chat", "training")
@@ -27,12 +28,12 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 while the database and the broker answer, else 503; the JSON names each part and its state.
+    """200 while the database and the broker answer and a thread is free, else 503; the JSON names each part.
 
     A missing worker is reported and does not fail the check: a balancer would otherwise take every web server away,
     and people could no longer save. `?workers=required` makes it fail, for scripts that wait until everything is up.
     """
-    parts = {"database": database_answers(), "broker": broker_answers()}
+    parts = {"database": database_answers(), "broker": broker_answers(), "threads": BUSY_THREADS.has_free}
     workers = {f"worker_{queue}": parts["database"] and live_workers(queue).exists() for queue in QUEUES}
     needed = {**parts, **workers} if request.GET.get("workers") == "required" else parts
     states = {name: "ok" if good else "failed" for name, good in {**parts, **workers}.items()}

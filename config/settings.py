@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from environs import Env
 
 from config import embedded, openapi_settings
+from config.database_timeouts import connection_options
 from config.logging import configure_logging
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -65,6 +66,9 @@ DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)
 }
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
+DATABASES["default"]["OPTIONS"]["options"] = connection_options(
+    env, DATABASES["default"]["OPTIONS"].get("options", "")
+)
 # How many connections the threads of a process share; 0: each thread keeps its own. For workers with many threads:
 # Celery disconnects a thread after every task, and reconnecting costs more than the queries of a short one.
 if DATABASE_POOL := env.int("DATABASE_POOL", default=0):

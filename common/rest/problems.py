@@ -7,7 +7,6 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from django.http.request import UnreadablePostError
 from django.utils.translation import gettext as _
@@ -15,6 +14,7 @@ from rest_framework import exceptions, serializers
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from common.database import is_unavailable
 from common.refusals import Refusal
 from common.rest.parsers import too_large
 
@@ -61,15 +61,19 @@ def _as_refusal(error: Exception) -> Refusal | None:
         return too_large(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
     if isinstance(error, SuspiciousOperation | UnreadablePostError):
         return Refusal("unreadable", _("The request could not be read."), _("Send it again."), status=400)
-    if isinstance(error, OperationalError | InterfaceError):
+    if is_unavailable(error):
         logger.error("the database does not respond", exc_info=error)
-        return Refusal(
-            "unavailable",
-            _("The database does not answer."),
-            _("Try again in a moment; a request with an id is stored once, however often it is sent."),
-            status=503,
-        )
+        return unavailable()
     return None
+
+
+def unavailable() -> Refusal:
+    return Refusal(
+        "unavailable",
+        _("The database does not answer."),
+        _("Try again in a moment; a request with an id is stored once, however often it is sent."),
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+    )
 
 
 def _rest_framework_response(error: exceptions.APIException) -> Response:
@@ -103,6 +107,9 @@ def problem_for_uncaught_error(request: HttpRequest, status: int) -> JsonRespons
     """The response for an uncaught error at an /api/ address; None for the addresses of pages."""
     if not request.path.startswith("/api/"):
         return None
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        body = problem_body(unavailable())
+        return JsonResponse(body, status=status, content_type=CONTENT_TYPE)
     messages = {
         400: ("bad_request", _("The request could not be understood.")),
         500: ("server_error", _("The server failed. It is logged; nothing was half-stored.")),

@@ -1,11 +1,14 @@
 """Error pages: the reason and the next step."""
 
+import sys
+
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 
-from common.rest.problems import problem_for_uncaught_error
+from common.database import is_unavailable
+from common.rest.problems import RETRY_AFTER, problem_for_uncaught_error
 from frontend.preferences import THEME_COOKIE
 
 
@@ -31,8 +34,18 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Rendered without database, session or user, because any of them may be broken."""
+    if is_unavailable(sys.exception()):
+        return database_unavailable(request)
     page = HttpResponse(render_to_string("errors/500.html", plain_context(request)), status=500)
     return problem_for_uncaught_error(request, 500) or page
+
+
+def database_unavailable(request: HttpRequest) -> HttpResponse:
+    """A lock that is held too long, or a database that restarts, in a view or in any middleware."""
+    page = HttpResponse(render_to_string("errors/503.html", plain_context(request)), status=503)
+    response = problem_for_uncaught_error(request, 503) or page
+    response["Retry-After"] = str(RETRY_AFTER)
+    return response
 
 
 def plain_context(request: HttpRequest) -> dict[str, str]:

@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from pytest_django.fixtures import Settings
 
+from config.busy_threads import BUSY_THREADS
 from config.health import QUEUES
 from jobs.services import record_heartbeat
 
@@ -34,6 +35,7 @@ def test_a_missing_worker_is_reported_and_keeps_nobody_from_saving(client: Clien
     assert response.json() == {
         "database": "ok",
         "broker": "ok",
+        "threads": "ok",
         "worker_default": "failed",
         "worker_gpu": "failed",
         "worker_chat": "failed",
@@ -51,7 +53,7 @@ def test_required_workers_must_serve_every_queue(client: Client) -> None:
     response = client.get("/readyz?workers=required")
     assert response.status_code == 200
     assert set(response.json().values()) == {"ok"}
-    assert len(response.json()) == 2 + len(QUEUES)
+    assert len(response.json()) == 3 + len(QUEUES)
 
 
 def test_a_lost_database_and_broker_are_named_while_the_process_lives() -> None:
@@ -64,6 +66,17 @@ def test_a_lost_database_and_broker_are_named_while_the_process_lives() -> None:
     assert alive == "/healthz 200 ok"
     assert ready.startswith("/readyz 503")
     assert '"database": "failed", "broker": "failed"' in ready
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("busy", "status", "state"), [(63, 200, "ok"), (64, 503, "failed")])
+def test_no_free_thread_is_reported(
+    client: Client, monkeypatch: pytest.MonkeyPatch, busy: int, status: int, state: str
+) -> None:
+    monkeypatch.setattr(BUSY_THREADS, "of", 64)
+    monkeypatch.setattr(BUSY_THREADS, "busy", busy)
+    response = client.get("/readyz")
+    assert (response.status_code, response.json()["threads"]) == (status, state)
 
 
 @pytest.mark.django_db

@@ -90,7 +90,8 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
     """One web process, as in the demo."""
     tokens = create_project_with_people(WAITING + 1)
     fill(100)
-    with Stack.on_this_database(tmp_path) as stack:
+    # On a busy machine the tests hold locks for longer than the default.
+    with Stack.on_this_database(tmp_path, DATABASE_LOCK_TIMEOUT="120") as stack:
         stack.web()
         yield Site(stack, tokens)
 
@@ -222,6 +223,23 @@ def test_open_requests_are_finished_at_the_end(site: Site) -> None:
         assert released.result() == 200
         assert whole.result() > FILE_BYTES
         assert web.wait(30) == 0
+
+
+def test_a_lock_that_is_held_ends_the_wait(transactional_db: None, tmp_path: Path) -> None:
+    """The request is refused and nothing of it is stored; later it is done."""
+    (token,) = create_project_with_people(1)
+    fill(3)
+    with Stack.on_this_database(tmp_path, DATABASE_LOCK_TIMEOUT="1") as stack:
+        stack.web()
+        site = Site(stack, [token])
+        held = claim(site, token)
+        with site.client(token, timeout=30) as client:
+            address = f"/api/v1/assignments/{held}/release/"
+            with locked([held]):
+                refused = client.post(address, json={})
+            assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+            assert int(refused.headers["Retry-After"]) > 0
+            assert client.post(address, json={}).status_code == 200
 
 
 def test_the_next_request_finds_the_connection_of_the_one_before(

@@ -73,7 +73,7 @@ export class JudgementSender {
     const isCurrent = state.item?.id === id;
     const judged = this.applyAnswer(item, answer);
     showNotice("network", null);
-    if (judged && state.stage === "sent" && isCurrent) this.review.showComparison(judged);
+    if (judged && isCurrent && ["sent", "compare"].includes(state.stage)) this.review.showComparison(judged);
     else if (state.stage === "loading" || (isCurrent && !judged)) await this.review.showNext();
     else view.drawProgress();
   }
