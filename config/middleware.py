@@ -1,6 +1,5 @@
 """How large a request may be, decided by its announced length before anything of it is read."""
 
-import re
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -10,13 +9,15 @@ from django.template.loader import render_to_string
 from django.utils.decorators import sync_only_middleware
 from django.utils.translation import gettext as _
 
+from accounts.models import User
 from common.refusals import Refusal
 from common.rest.parsers import too_large
-from common.rest.problems import CONTENT_TYPE, problem_body
+from common.rest.problems import CONTENT_TYPE, RETRY_AFTER, problem_body
+from config.upload_addresses import IMPORTS
 from dialogues.services import uploads
 from frontend.pages.errors import plain_context
-
-IMPORTS = re.compile(r"/(api/v1/projects|p)/[^/]+/imports/")
+from projects.roles import Capability
+from projects.selectors import project_for
 
 
 @sync_only_middleware
@@ -38,12 +39,41 @@ class BodyLimitMiddleware:
         return self.get_response(request)
 
 
+@sync_only_middleware
+class UploadMiddleware:
+    """Files are read only from people who may import them, and only a few at a time.
+
+    A session is checked here: looking for its CSRF token reads the form, which the address would authorise after that.
+    The API checks a token before it reads.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        address = IMPORTS.fullmatch(request.path)
+        if request.method != "POST" or address is None:
+            return self.get_response(request)
+        try:
+            if isinstance(request.user, User):
+                project_for(request.user, address["slug"], Capability.IMPORT)
+            with uploads.one_of_few():
+                return self.get_response(request)
+        except Refusal as refusal:
+            return refuse(request, refusal)
+
+
 def refuse(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """A page for a form that was sent without scripts, else problem details."""
+    response: HttpResponse
     if request.path.startswith("/api/") or "text/html" not in request.headers.get("Accept", ""):
-        return JsonResponse(problem_body(refusal), status=refusal.status, content_type=CONTENT_TYPE)
-    page = render_to_string("errors/refused_body.html", {"refusal": refusal, **plain_context(request)})
-    return HttpResponse(page, status=refusal.status)
+        response = JsonResponse(problem_body(refusal), status=refusal.status, content_type=CONTENT_TYPE)
+    else:
+        page = render_to_string("errors/refused_body.html", {"refusal": refusal, **plain_context(request)})
+        response = HttpResponse(page, status=refusal.status)
+    if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        response["Retry-After"] = str(RETRY_AFTER)
+    return response
 
 
 def check_length(request: HttpRequest) -> None:

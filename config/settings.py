@@ -178,6 +178,8 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "allauth.usersessions.middleware.UserSessionsMiddleware",
     "frontend.middleware.LanguageMiddleware",
+    # Below the person and their language, above whatever reads a form.
+    "config.middleware.UploadMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "accounts.middleware.OneTimePasswordMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -272,6 +274,10 @@ FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
 # Trained models and what their trainings leave. Web servers, workers and the machine that trains share it.
 MODELS_ROOT = Path(env.str("MODELS_ROOT", default=str(FILES_ROOT / "models")))
 IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3)
+# Uploads that one web process takes at a time, and seconds that one may take; seconds for every other body.
+UPLOADS_AT_ONCE = env.int("UPLOADS_AT_ONCE", default=8)
+UPLOAD_SECONDS = env.float("UPLOAD_SECONDS", default=3600.0)
+BODY_SECONDS = env.float("BODY_SECONDS", default=60.0)
 FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "dialogues.services.uploads.DiskUploadHandler",

@@ -4,9 +4,12 @@ import errno
 import hashlib
 import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
+from threading import BoundedSemaphore
 from typing import Protocol
 from uuid import UUID, uuid4
 
@@ -19,6 +22,26 @@ from common.refusals import Invalid, Refusal
 CHUNK = 1024**2
 FORM_BYTES = 64 * 1024  # for the other fields of the form
 DELETE_AFTER = 14 * 24 * 3600  # seconds; a cancelled or failed import can be started again until then
+
+
+# The requests of this process that may carry a file. Each holds a thread and writes to the disk.
+_slots = BoundedSemaphore(settings.UPLOADS_AT_ONCE)
+
+
+@contextmanager
+def one_of_few() -> Iterator[None]:
+    """Take one of the few places for an upload. Raises Refusal "too_many_uploads" (503) at once if all are taken."""
+    if not _slots.acquire(blocking=False):
+        raise Refusal(
+            "too_many_uploads",
+            _("Several files are being uploaded already."),
+            _("Send it again in a moment."),
+            status=HTTPStatus.SERVICE_UNAVAILABLE,
+        )
+    try:
+        yield
+    finally:
+        _slots.release()
 
 
 class Readable(Protocol):

@@ -1,8 +1,10 @@
 """Markdown of guidelines and descriptions as HTML. Raw HTML, images and dangerous links stay text."""
 
 from collections.abc import MutableMapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
+from django.utils.html import linebreaks
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -10,6 +12,10 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 MAX_CHARS = 200_000
+# The parser looks from every bracket for its partner, through MAX_NESTING others at most.
+MAX_BRACKETS = 5_000
+MAX_NESTING = 20
+TEXTS_KEPT = 128
 
 
 class Renderer(RendererHTML):
@@ -50,13 +56,19 @@ def is_chinese(character: str) -> bool:
     )
 
 
-PARSER: Final = MarkdownIt("js-default", {"html": False, "linkify": False}, renderer_cls=Renderer).disable(
-    "image"
-)
+PARSER: Final = MarkdownIt(
+    "js-default", {"html": False, "linkify": False, "maxNesting": MAX_NESTING}, renderer_cls=Renderer
+).disable("image")
 
 
+@lru_cache(maxsize=TEXTS_KEPT)
 def to_html(text: str) -> SafeString:
-    """Markdown as HTML that is safe whoever wrote it."""
+    """Markdown as HTML that is safe whoever wrote it; a text with too many brackets is shown as it is.
+
+    Each process renders a text once, when it is saved or first shown.
+    """
+    if text.count("[") > MAX_BRACKETS:
+        return mark_safe(linebreaks(text[:MAX_CHARS], autoescape=True))  # noqa: S308 - escaped
     env: MutableMapping[str, Any] = {}
     html: str = PARSER.render(text[:MAX_CHARS], env)
     return mark_safe(html)  # noqa: S308 - the parser escapes everything else

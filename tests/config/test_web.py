@@ -242,6 +242,28 @@ def test_a_lock_that_is_held_ends_the_wait(transactional_db: None, tmp_path: Pat
             assert client.post(address, json={}).status_code == 200
 
 
+def test_a_body_that_comes_too_slowly_is_given_up(transactional_db: None, tmp_path: Path) -> None:
+    """A byte every half second keeps the connection alive, and its thread would wait for a day."""
+    (token,) = create_project_with_people(1)
+    with Stack.on_this_database(tmp_path, BODY_SECONDS="2", UPLOAD_SECONDS="2") as stack:
+        stack.web()
+        site = Site(stack, [token])
+        slow_form = "POST /accounts/login/ HTTP/1.1\nHost: localhost\nContent-Length: 100000"
+        slow_form += f"\nCookie: csrftoken={'a' * 32}\nContent-Type: application/x-www-form-urlencoded"
+        for made in (slow_upload(site, site.engineer()), connected(site, slow_form)):
+            with made:
+                made.settimeout(0.5)
+                answer = b""
+                for _ in range(40):
+                    with contextlib.suppress(OSError):
+                        made.sendall(b"x")
+                    with contextlib.suppress(TimeoutError):
+                        answer = made.recv(12)
+                        break
+                assert answer.startswith(b"HTTP/1.1 4"), answer
+        site.is_well()
+
+
 def test_the_next_request_finds_the_connection_of_the_one_before(
     transactional_db: None, tmp_path: Path
 ) -> None:
