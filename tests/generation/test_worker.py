@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from dialogues.models import CandidateSet, Dialogue
-from generation.leases import LEASE
+from generation.leases import LEASE, leased_requests
 from generation.models import CandidateRequest, RequestState
 from generation.protocol import Sampling
 from generation.services import LOST, MAX_ATTEMPTS, take_over_lost_requests
@@ -70,6 +70,15 @@ def test_a_batch_is_of_one_model_and_sampling(project: Project, calls: list[list
     create_request(create_dialogue(project, "four"), recording, count=3)
     drain("worker-1")
     assert sorted(asked(calls)) == [["one", "four"], ["three"], ["two"]]
+
+
+def test_a_batch_has_the_same_second_model(project: Project, calls: list[list[object]]) -> None:
+    recording, second = create_generator("recording", RECORDING), create_generator("second", RECORDING)
+    create_request(create_dialogue(project, "of one"), recording)
+    create_request(create_dialogue(project, "of two"), recording, second=second)
+    first, other = claim_batch("worker-1"), claim_batch("worker-1")
+    assert [len(first), len(other)] == [1, 1]
+    assert {each.second_generator for each in (*first, *other)} == {None, second}
 
 
 def test_a_waiting_annotator_comes_before_work_ahead(project: Project, calls: list[list[object]]) -> None:
@@ -247,6 +256,17 @@ def test_a_worker_that_comes_late_does_not_disturb_the_one_at_work(project: Proj
     assert (state_of(request), CandidateSet.objects.count()) == (RequestState.RUNNING, 0)
     answer_batch(second)
     assert state_of(request) == RequestState.DONE
+
+
+def test_a_worker_that_comes_late_holds_no_lease(project: Project) -> None:
+    request = create_request(create_dialogue(project, "Hello"))
+    first = claim_batch("worker-1")
+    assert leased_requests(first).get() == request
+    lose(request)
+    take_over_lost_requests()
+    second = claim_batch("worker-2")
+    assert not leased_requests(first).exists()
+    assert leased_requests(second).get() == request
 
 
 def test_a_lease_that_runs_is_left_alone(project: Project) -> None:

@@ -107,10 +107,19 @@ def test_the_verdict_is_reached_once_it_cannot_change(judged: int, correct: int,
     assert batch_verdict([ClassTally("2", 100, judged, correct)], overall=0.92) == expected
 
 
+@pytest.mark.parametrize(("overall", "expected"), [("0.95", "accept"), ("0.9501", "return")])
+def test_a_sample_drawn_by_class_passes_at_exactly_its_threshold(overall: str, expected: str) -> None:
+    tallies = [ClassTally("2", 50, 50, 50, population=1500), ClassTally("1", 50, 50, 40, population=500)]
+    assert batch_verdict(tallies, overall=overall, weighted=True) == expected
+
+
 def test_one_bad_class_returns_the_batch() -> None:
     tallies = [ClassTally("2", 90, 90, 90), ClassTally("0", 10, 10, 8), ClassTally("1", 0, 0, 0)]
     assert batch_verdict(tallies, overall=0.92) == BatchVerdict.ACCEPT
     assert batch_verdict(tallies, overall=0.92, per_class=0.9) == BatchVerdict.RETURN
+    assert (
+        batch_verdict(tallies, overall=0.92, per_class=0.8) == BatchVerdict.ACCEPT
+    )  # the empty class does not count
     assert batch_verdict([], overall=0.92) == BatchVerdict.OPEN
 
 

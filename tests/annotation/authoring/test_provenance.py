@@ -29,6 +29,12 @@ def test_a_candidate_of_an_earlier_set_of_the_turn_can_be_selected() -> None:
     assert (provenance.action, provenance.candidate_set) == (Action.SELECT, FIRST)
 
 
+def test_of_two_sets_with_the_same_text_the_picked_one_is_selected() -> None:
+    again = CandidateSet(pk=4, candidates=[{"text": "Parrots talk."}, {"text": "I like cats."}])
+    provenance = derive_provenance("I like cats.", [FIRST, again], again, 1)
+    assert (provenance.candidate_set, provenance.source) == (again, 1)
+
+
 def test_a_changed_candidate_is_revised_with_its_edit_distance() -> None:
     provenance = derive_provenance("I love cats.", [FIRST], FIRST, 0)
     assert (provenance.action, provenance.source, provenance.edit_distance) == (Action.REVISE, 0, 2)
@@ -43,6 +49,10 @@ def test_each_chinese_character_counts_one() -> None:
 def test_an_own_text_is_rewritten() -> None:
     provenance = derive_provenance("Parrots!", [FIRST], None, None)
     assert (provenance.action, provenance.candidate_set, provenance.source) == (Action.REWRITE, FIRST, None)
+
+
+def test_a_rewritten_turn_names_the_set_that_was_shown_last() -> None:
+    assert derive_provenance("Parrots!", [FIRST, SECOND], None, None).candidate_set == SECOND
 
 
 def test_an_opening_has_no_candidates() -> None:

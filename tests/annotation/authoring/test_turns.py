@@ -8,6 +8,7 @@ from django.db import IntegrityError
 
 from accounts.models import User
 from annotation.authoring.models import Draft, Turn
+from annotation.authoring.services.candidates import request_candidate_set
 from annotation.authoring.services.turns import (
     SentTurn,
     TurnResult,
@@ -19,7 +20,7 @@ from annotation.authoring.services.turns import (
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Invalid, NotFound, Refusal
-from generation.models import Priority
+from generation.models import CandidateRequest, Priority
 from tests.annotation.authoring.steps import store_candidates, stored_texts, write_rounds
 
 Writes = Callable[..., TurnResult]
@@ -102,6 +103,28 @@ def test_candidates_of_another_dialogue_are_refused(
     with pytest.raises(Invalid) as refused:
         writes(anns_assignment, "Hi", 1, candidate_set=others_candidates.pk, source=0)
     assert refused.value.details["reason"] == "candidate_set"
+
+
+def test_candidates_for_a_wording_that_was_undone_were_not_shown(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
+    first = writes(anns_assignment, "My cat sheds.", 0)
+    store_candidates(first.request, "Mine too.")
+    undo_turn(annotator=ann, assignment_id=anns_assignment.pk, turn_id=first.turn.pk)
+    shown = store_candidates(writes(anns_assignment, "My dog sheds.", 0).request, "Brush him.")
+    turn = writes(anns_assignment, "Mine too.", 1, candidate_set=shown.pk).turn
+    assert (turn.provenance.action, turn.provenance.candidate_set) == ("rewrite", shown)
+
+
+def test_candidates_that_nobody_asked_for_were_not_shown(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
+    ahead = store_candidates(writes(anns_assignment, "My cat sheds.", 0).request, "Mine too.")
+    CandidateRequest.objects.filter(candidate_set=ahead).update(wanted_at=None)
+    second = request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1)
+    shown = store_candidates(second, "Brush him.")
+    turn = writes(anns_assignment, "Mine too.", 1, candidate_set=shown.pk).turn
+    assert (turn.provenance.action, turn.provenance.candidate_set) == ("rewrite", shown)
 
 
 def test_undo_returns_the_text_to_the_draft(anns_assignment: Assignment, ann: User, writes: Writes) -> None:

@@ -12,6 +12,7 @@ from annotation.batch_review.selectors.sample_progress import sample_progress
 from annotation.batch_review.selectors.visibility import later_judgements
 from annotation.batch_review.services.judgements import SentJudgement, judge
 from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.labelling.models.labels import FinalLabel
 from annotation.tasks.models.rounds import Round
 from common.refusals import Invalid, Refusal
 from projects.models import Project, Role
@@ -32,6 +33,15 @@ def test_olga_does_not_judge_her_own_work(quality: Project, anna: User, sealed: 
     assert not items_left_for(anna, drawn).exists()
     with pytest.raises(Refusal) as refused:
         judge_item(anna, sample_items(drawn)[0], right=True)
+    assert code(refused) == "own_work"
+
+
+def test_a_controller_does_not_judge_what_they_decided(drawn: Sample, carla: User) -> None:
+    item, *_others = sample_items(drawn)
+    FinalLabel.objects.filter(pk=item.final_id).update(decided_by=carla)
+    assert item not in items_left_for(carla, drawn)
+    with pytest.raises(Refusal) as refused:
+        judge_item(carla, item, right=True)
     assert code(refused) == "own_work"
 
 
@@ -112,6 +122,14 @@ def test_the_first_of_two_judgements_counts(
     judge_item(chris, sample_items(sample)[0], right=False)
     progress = sample_progress(sample)
     assert (progress.judged, progress.right) == (1, 1)  # the first one's counts
+
+
+def test_nobody_gives_both_of_two_judgements(sealed: Round, carla: User) -> None:
+    BatchPlan.objects.update(double_every=1)
+    sample = draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+    item, *_others = sample_items(sample)
+    judge_item(carla, item, right=True)
+    assert item not in items_left_for(carla, sample)
 
 
 def test_a_blind_sample_is_labelled_first(drawn: Sample, carla: User) -> None:

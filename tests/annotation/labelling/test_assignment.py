@@ -19,7 +19,7 @@ from annotation.labelling.services.submissions import SentLabels, skip_task, sub
 from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, Workload
-from annotation.tasks.services.assignment import reap_expired_leases, release, renew_lease
+from annotation.tasks.services.assignment import _expire, reap_expired_leases, release, renew_lease
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
@@ -168,6 +168,44 @@ def test_an_inactive_annotator_does_not_hold_up_the_others(anna: User, bela: Use
     assert len([claims(anna, quality) for _n in range(3)]) == 3
 
 
+def test_the_balance_counts_people_of_the_same_group(
+    anna: User, bela: User, mara: User, quality: Project
+) -> None:
+    settings(quality, balance=1)
+    set_group(project=quality, actor=mara, user=bela, group="medicine")
+    claims(bela, quality)
+    assert len([claims(anna, quality) for _n in range(3)]) == 3
+
+
+def test_the_balance_does_not_count_whoever_found_nothing(anna: User, bela: User, quality: Project) -> None:
+    settings(quality, balance=1)
+    held = claims(bela, quality)
+    others = Task.objects.exclude(pk=held.task_id)
+    others.update(open_slots=0)
+    assert refused(bela, quality).code == "all_done"
+    others.update(open_slots=2)
+    assert len([claims(anna, quality) for _n in range(3)]) == 3
+
+
+def test_held_dialogues_of_another_group_are_nobody_elses_to_wait_for(
+    anna: User, bela: User, mara: User, quality: Project
+) -> None:
+    Task.objects.update(open_slots=0)
+    imported(quality, 1)
+    plan_labelling(project=quality, actor=mara, plan_id=uuid4(), group="medicine", overlap=1)
+    set_group(project=quality, actor=mara, user=bela, group="medicine")
+    claims(bela, quality)
+    assert refused(anna, quality).code == "all_done"
+
+
+def test_nobody_waits_for_a_dialogue_that_they_have_had(anna: User, bela: User, quality: Project) -> None:
+    first = claims(anna, quality)
+    Task.objects.exclude(pk=first.task_id).update(open_slots=0)
+    sends(first)
+    assert claims(bela, quality).task_id == first.task_id
+    assert refused(anna, quality).code == "all_done"
+
+
 def test_an_expired_lease_frees_the_dialogue_for_somebody_else(
     anna: User, bela: User, quality: Project
 ) -> None:
@@ -187,6 +225,16 @@ def test_a_renewed_lease_is_not_reaped(anna: User, quality: Project) -> None:
     Assignment.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
     renew_lease(annotator=anna, assignment_id=row.pk)
     assert reap_expired_leases() == 0
+
+
+def test_a_lease_renewed_after_the_list_of_expired_ones_was_read_is_not_ended(
+    anna: User, quality: Project
+) -> None:
+    row = claims(anna, quality)
+    renew_lease(annotator=anna, assignment_id=row.pk)
+    assert not _expire(row.pk)
+    row.refresh_from_db()
+    assert row.state == AssignmentState.ACTIVE
 
 
 def expire(*held: Assignment) -> None:

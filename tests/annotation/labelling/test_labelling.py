@@ -330,6 +330,32 @@ def test_two_people_who_keep_their_answers_leave_it_to_a_trainer(
         sends(first, good(0))
 
 
+def test_nobody_changes_labels_that_wait_for_a_trainer(anna: User, bela: User, quality: Project) -> None:
+    first, second = claim_for_both(anna, bela, quality)
+    for _round in range(2):
+        sends(first, good(2))
+        sends(second, good(1, reasons_1=["incomplete"]))
+    with pytest.raises(Refusal) as refused:
+        sends(first, good(1, reasons_1=["incomplete"]))
+    assert refused.value.code == "decided"
+    assert Task.objects.get(pk=first.task_id).state == TaskState.DISPUTED
+
+
+def test_a_trainer_does_not_decide_what_they_labelled(
+    anna: User, bela: User, joins: Joins, quality: Project
+) -> None:
+    joins("anna", quality, Role.ANNOTATOR, Role.TRAINER)
+    first, second = claim_for_both(anna, bela, quality)
+    for _round in range(2):
+        sends(first, good(2))
+        sends(second, good(1, reasons_1=["incomplete"]))
+    with pytest.raises(Refusal) as refused:
+        decide_dispute(
+            trainer=anna, task_id=first.task_id, decision_id=uuid4(), answers=good(2), reason="Mine is right."
+        )
+    assert refused.value.code == "own_work"
+
+
 def test_the_id_of_a_decision_is_refused_for_another_decision(
     anna: User, bela: User, tina: User, joins: Joins, quality: Project
 ) -> None:

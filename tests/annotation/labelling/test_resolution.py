@@ -15,6 +15,7 @@ from annotation.labelling.schema.answers import (
 )
 from annotation.labelling.schema.paths import answer_at
 from annotation.labelling.schema.reading import read_schema
+from annotation.labelling.services.final_answers import merge_agreeing
 from annotation.labelling.services.resolution import (
     Outcome,
     disagreement_share,
@@ -156,6 +157,18 @@ def test_a_proposal_contains_majorities_if_the_project_uses_them(answers: list[d
         tied = len(counts) > 1 and counts[0] == counts[1]
         assert (path in proposal.undecided) is tied
         assert tied or values.count(answer_at(proposal.answers, path)) == counts[0]
+
+
+def test_of_a_question_that_is_not_compared_only_what_everybody_answered_is_final() -> None:
+    """A is the first question of the preset; nobody is compared on anything here."""
+
+    def final(*given: int | None) -> dict[str, Any]:
+        people = [unflatten({} if value is None else {"A": value}) for value in given]
+        return merge_agreeing(SCHEMA, [], people).answers["dialogue"]
+
+    assert final(2, 2) == {"A": 2}
+    assert final(2, 1) == {}
+    assert final(2, None) == {}
 
 
 def test_a_proposal_drops_answers_that_no_longer_fit() -> None:
