@@ -23,7 +23,7 @@ class Cell:
 
     @property
     def opacity(self) -> float:
-        lightest, darkest = (0.05, 0.65) if self.words else (0.2, 1.0)
+        lightest, darkest = (0.04, 0.32) if self.words else (0.2, 1.0)  # words need a contrast of 4.5
         return lightest + (darkest - lightest) * min(1.0, max(0.0, self.strength))
 
 

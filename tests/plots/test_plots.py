@@ -73,7 +73,7 @@ def test_templates_insert_a_plot_as_it_is_and_escape_what_it_says() -> None:
 def test_cells_of_a_confusion_show_their_counts() -> None:
     drawn = draw_confusion(["bad", "good"], [[3, 1], [0, 0]], x="prediction", description="Confusion")
     assert "<title>bad → good: 1</title>" in drawn
-    assert drawn.count('fill-opacity="0.50"') == len(svg.WIDTHS)  # 3 of 4
+    assert drawn.count('fill-opacity="0.25"') == len(svg.WIDTHS)  # 3 of 4
 
 
 def test_bars_of_a_calibrated_model_end_at_the_diagonal() -> None:

@@ -21,7 +21,7 @@ from accounts.services import create_user
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

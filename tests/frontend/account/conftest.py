@@ -1,0 +1,1 @@
+from tests.accounts.conftest import no_earlier_attempts as no_earlier_attempts
