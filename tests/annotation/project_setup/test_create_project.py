@@ -1,9 +1,11 @@
 """Creating a project: once per id."""
 
+import io
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.core.management import call_command
 from django.test import Client
 
 from accounts.models import User
@@ -67,3 +69,12 @@ def test_a_refused_form_can_be_sent_again(client: Client, mara: User) -> None:
     page = client.post("/projects/new/", form)
     assert page.status_code == 200
     assert str(request["creation_id"]) not in page.content.decode()
+
+
+@pytest.mark.parametrize(("manager", "is_warned"), [((), True), (("--manager", "mara"), False)])
+def test_the_command_says_that_nobody_sees_a_project_without_a_manager(
+    mara: User, manager: tuple[str, ...], is_warned: bool
+) -> None:
+    said = io.StringIO()
+    call_command("create_project", "pets", "--preset", "diamante", *manager, stdout=said)
+    assert ("It has no manager" in said.getvalue()) is is_warned

@@ -14,6 +14,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from accounts.models import User
 from annotation.project_setup.services import create_project
 from assessment.management.commands.assessment_report import _p_text
+from frontend.charts.chart import Chart
 from frontend.pages.assessment.report import CHARTS
 from projects.models import Project
 from tests.assessment.rating_files import (
@@ -60,6 +61,20 @@ def test_the_first_line_gives_the_answer(client: Client, ratings: Project) -> No
 def test_the_first_line_counts_the_systems_that_the_best_one_beats(client: Client, ratings: Project) -> None:
     rated(ratings, people=6)
     assert "significantly better (p &lt; 0.05) than 1 of 1 other system." in html(client)
+
+
+def test_numbers_of_a_column_have_the_same_decimals() -> None:
+    chart = Chart("x", "Title", "Note", ["name", "r", "n"], [["a", 1.0, 3], ["b", 0.982, None]])
+    assert chart.shown_rows == [(["a", "1.000", 3], ""), (["b", "0.982", None], "")]
+
+
+def test_a_plot_has_no_bars_for_what_never_happened(client: Client, ratings: Project) -> None:
+    rated(ratings)
+    figure = html(client).partition('id="progress"')[2].partition("</figure>")[0]
+    legend = figure.partition('class="legend"')[2].partition("</ul>")[0]
+    assert "rated" in legend
+    assert "voided" not in legend
+    assert "voided" in figure, "the table has all of it"
 
 
 @pytest.mark.parametrize(("p", "text"), [(0.00001, "p < 0.0001"), (0.0123, "p = 0.0123")])
