@@ -107,7 +107,8 @@ def tabulate_correlations(report: RunReport) -> Chart:
     )
     has_scores = any(each.overall.n for each in report.scores)
     title = _("Which statements go together?")
-    return Chart("correlations", title, note, ["", *map(_word_of_score, names)], rows if has_scores else [])
+    head = ["", *map(_word_of_score, names)]
+    return Chart("correlations", title, note, head, rows if has_scores else [], decimals=3)
 
 
 def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport]) -> Chart:
@@ -137,7 +138,8 @@ def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport]) -> 
         "Needs a second run of the same systems: open one, or import one."
     )
     head = [_("runs"), _("score"), "r", "ρ", "τ", _("systems")]
-    return Chart("replication", title, note, head, rows, svg, names if len(names) > 1 else [])
+    legend = names if len(names) > 1 else []
+    return Chart("replication", title, note, head, rows, svg, legend, decimals=3)
 
 
 def _name_of_pair(pair: RunPair, reports: Sequence[RunReport]) -> str:

@@ -14,7 +14,8 @@ Cell = str | int | float | None
 class Chart:
     """name: in URLs. note: what the numbers rest on, with n. head, rows: the table. svg: empty without a plot.
 
-    links: where the first cell of each row leads on a page; empty without links.
+    links: where the first cell of each row leads on a page; empty without links. decimals: of every number on a page;
+    None: as many as the numbers of the column have.
     """
 
     name: str
@@ -25,11 +26,13 @@ class Chart:
     svg: str = ""
     legend: Sequence[str] = ()
     links: Sequence[str] = ()
+    decimals: int | None = None
 
     @property
     def shown_rows(self) -> list[tuple[list[Cell], str]]:
         """The rows as a page shows them, each with its link: all numbers of a column have the same decimals."""
-        decimals = [_decimals(column) for column in itertools.zip_longest(*self.rows)]
+        columns = itertools.zip_longest(*self.rows)
+        decimals = [_decimals(column) if self.decimals is None else self.decimals for column in columns]
         shown = [
             [f"{cell:.{decimals[n]}f}" if _is_plain(cell) else cell for n, cell in enumerate(row)]
             for row in self.rows

@@ -49,7 +49,7 @@ def study_filters(project: Project) -> list[Filter]:
     runs = [(str(run.number), _("Run %(n)d") % {"n": run.number}) for run in runs_of(project)]
     means = [(str(least), _("%(n)d and more") % {"n": least}) for least in LEAST_MEANS]
     return [
-        Filter("kind", _("Kind"), _("Everything but trials"), KINDS),
+        Filter("kind", _("Kind"), _("Without trials"), KINDS),
         Filter("run", _("Run"), _("Every run"), runs),
         Filter("system", _("System"), _("Every system"), [(name, name) for name in names]),
         Filter("rated", _("Mean rating"), _("Every rating"), means),
