@@ -3,6 +3,7 @@
 preference.training.meta writes the reports, with ids of runs as names; `titles` has what they are called.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -11,7 +12,6 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from frontend.charts.chart import Cell, Chart, interval_head
 from frontend.charts.evaluation import DIGITS, ReportedEstimate, find_estimate
-from plots.columns import draw_columns
 from plots.marks import Mark
 from plots.rows import draw_estimates
 from plots.scatter import Place, draw_places
@@ -49,6 +49,13 @@ def ordered_figures(report: Report) -> list[Report]:
     return [by_name[name] for name in report["ranking"]]
 
 
+def _short_titles(titles: Titles) -> dict[str, str]:
+    """Titles for the rows of a plot: without model and settings, unless two evaluators would have the same one."""
+    short = {name: title.partition(" · ")[0] for name, title in titles.items()}
+    counts = Counter(short.values())
+    return {name: title if counts[short[name]] > 1 else short[name] for name, title in titles.items()}
+
+
 def _cells(estimate: ReportedEstimate | None) -> list[Cell]:
     return estimate.cells()[:3] if estimate else [None, None, None]
 
@@ -74,7 +81,12 @@ def _draw_correlations(report: Report, titles: Titles) -> Chart:
             [name, figures["n_scored"], *_all_cells(figures, MEASURES)]
             for name, figures in zip(names, rows, strict=True)
         ],
-        svg=draw_estimates(names, marks, x="Spearman ρ", description=title),
+        svg=draw_estimates(
+            [_short_titles(titles)[figures["name"]] for figures in rows],
+            marks,
+            x="Spearman ρ",
+            description=title,
+        ),
     )
 
 
@@ -96,6 +108,7 @@ def _draw_differences(report: Report, titles: Titles) -> Chart | None:
     ]
     if not found:
         return None
+    short = _short_titles(titles)
     names = [f"{titles[row['one']]} − {titles[row['other']]}" for row in found]
     estimates = [find_estimate(row, "difference") for row in found]
     title = _("Is one evaluator better than another?")
@@ -111,7 +124,7 @@ def _draw_differences(report: Report, titles: Titles) -> Chart | None:
             for name, estimate, row in zip(names, estimates, found, strict=True)
         ],
         svg=draw_estimates(
-            names,
+            [f"{short[row['one']]} − {short[row['other']]}" for row in found],
             [
                 estimate.mark(name) if estimate else None
                 for name, estimate in zip(names, estimates, strict=True)
@@ -150,18 +163,15 @@ def _draw_people(report: Report, titles: Titles) -> Chart | None:
             [name, *(cell for column in columns for cell in column[place][1])]
             for place, name in enumerate(names)
         ],
-        svg=draw_columns(
-            names,
+        svg=draw_estimates(
+            [names[0], *(_short_titles(titles)[name] for name in report["ranking"])],
             [
                 Mark(value, f"{name}: {value:.3f}")
                 for name, (value, _row) in zip(names, columns[0], strict=True)
             ],
-            x="",
-            y="Spearman ρ",
+            x="Spearman ρ",
             description=title,
-        )
-        if all(value >= 0 for value, _row in columns[0])
-        else "",
+        ),
     )
 
 

@@ -42,6 +42,8 @@ from preference.evaluators.services.assessments import (
     undo_queue_order,
 )
 
+PEOPLE = "people"  # instead of an answer
+
 
 def describe_uses(run: ScoringRun) -> Mapping[str, Any]:
     """What the run's page says about putting its scores to work; empty for other evaluators."""
@@ -86,7 +88,7 @@ def undo_order(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
 
 
 class MachineLabelsForm(forms.Form):
-    """One field for each class of the assessor: its answer, or empty, so that people label those dialogues."""
+    """One field for each class of the assessor: its answer, or PEOPLE, who label those dialogues."""
 
     batch_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     least_probability = forms.FloatField(
@@ -113,7 +115,7 @@ class MachineLabelsForm(forms.Form):
         super().__init__(data, initial={"most": size})
         values = {str(option.value): option.value for option in question.options}
         choices = [
-            ("", _("leave them to people")),
+            (PEOPLE, _("leave them to people")),
             *((text, answer_in_words(question, value)) for text, value in values.items()),
         ]
         self.values, self.classes = values, list(classes)
@@ -128,7 +130,7 @@ class MachineLabelsForm(forms.Form):
         """From valid data."""
         answers = {name: self.cleaned_data[f"class_{name}"] for name in self.classes}
         return LabelChoice(
-            {name: self.values[answer] for name, answer in answers.items() if answer},
+            {name: self.values[answer] for name, answer in answers.items() if answer != PEOPLE},
             self.cleaned_data["least_probability"],
             self.cleaned_data["most"],
         )
@@ -141,8 +143,7 @@ def _class_field(
     return forms.ChoiceField(
         label=words % {"name": name, "n": f"{n:,}"},
         choices=choices,
-        initial=name if name in values else "",
-        required=False,
+        initial=name if name in values else PEOPLE,
     )
 
 
