@@ -1,8 +1,7 @@
 """Evaluators with the real trainer and worker: train an assessor, put it to work, compare evaluators with people."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -23,7 +22,6 @@ from projects.models import Membership, Project, Role
 from tests.annotation.conftest import Joins
 from tests.browser.conftest import SignedIn
 from tests.browser.judged import judged_project
-from tests.generation.conftest import tiny_model as tiny_model
 from tests.preference.labelled import labelled_project, labelled_snapshot
 from tests.preference.learning import training
 from tests.processes import Running, Stack
@@ -100,7 +98,7 @@ def score_with(page: Page, evaluator: str, model: str = "", **fields: str) -> No
     for name, value in fields.items():
         page.fill(f"[name={name}]", value)
     page.get_by_role("button", name="Score the replies").click()
-    expect(page.get_by_role("heading", name="Rows")).to_be_visible(timeout=TRAINS_MS)
+    expect(page.get_by_role("heading", name="Rows", exact=True)).to_be_visible(timeout=TRAINS_MS)
 
 
 def see_it_beside_people_and_order_the_queue(page: Page) -> None:
@@ -127,11 +125,11 @@ def see_it_beside_people_and_order_the_queue(page: Page) -> None:
 
 
 @pytest.fixture
-def paireval(project: Project, here: None, tiny_model: Callable[..., Path]) -> RegisteredModel:
-    """A PairEval model with random weights."""
-    run = training(project, None, kind=ModelKind.PAIREVAL, model=str(tiny_model("llama")))
+def paireval(project: Project, here: None, settings: Settings) -> RegisteredModel:
+    """A PairEval model that is the demo model, untrained for it."""
+    run = training(project, None, kind=ModelKind.PAIREVAL, model=settings.SHIPPED_MODEL)
     folder = folder_of_run(run) / "model"
-    shutil.copytree(tiny_model("llama"), folder)
+    shutil.copytree(settings.SHIPPED_MODEL, folder)
     Job.objects.filter(pk=run.job_id).update(state=JobState.DONE)
     trained = TrainingResult(config={}, metrics={}, files=files_in(folder), sha256=sha256_of(folder))
     return register_model(run=run, trained=trained)
@@ -151,6 +149,7 @@ def test_three_evaluators_are_compared_on_one_page(
     Membership.objects.create(project=project, user=eric, roles=[Role.ENGINEER])
     page = signs_in(eric)
     score_with(page, "paireval", paireval.slug, k="2")
+    expect(page.get_by_text("48 scores").first).to_be_visible()
     expect(page.get_by_text(paireval.slug).first).to_be_visible()
     for name in ("length", "random"):
         score_with(page, name)

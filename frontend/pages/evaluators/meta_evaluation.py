@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
+from annotation.batch_review.selectors.batch_plan import batch_plan_for
 from common.refusals import NotFound, Refusal
 from frontend.charts.evaluation import find_estimate
 from frontend.charts.files import chart_file, json_file
@@ -47,7 +48,7 @@ class MetaEvaluationForm(forms.Form):
     )
 
     def __init__(self, project: Project, data: QueryDict | None = None) -> None:
-        super().__init__(data)
+        super().__init__(data, initial={"question": batch_plan_for(project).question})
         questions = cast("forms.ChoiceField", self.fields["question"])
         questions.choices = [(name, question_name(name)) for name in judged_questions(project)]
         runs = cast("forms.MultipleChoiceField", self.fields["runs"])
