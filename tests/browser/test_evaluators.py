@@ -157,5 +157,5 @@ def test_three_evaluators_are_compared_on_one_page(
     page.get_by_role("button", name="Compare with people").click()
     expect(page.get_by_text("agrees best with people")).to_be_visible(timeout=TRAINS_MS)
     for title in (f"PairEval · {paireval.slug}", "Length", "Random number"):
-        expect(page.get_by_text(title).first).to_be_visible()
+        expect(page.get_by_role("heading", name=title)).to_be_visible()
     check_access(page)
