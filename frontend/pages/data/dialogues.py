@@ -100,8 +100,6 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(user, slug, Capability.READ_DIALOGUES)
     labels = project.protocol == Protocol.LABELLING
     may = capabilities_of(user, project)
-    if labels and labels.shows_others:
-        record_shown_labels(person=user, tasks=[labels.task.pk])
     sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in may
     filters = filters_for(project, sees_systems=sees_systems)
     chosen = _chosen_filters(request, filters)
