@@ -11,6 +11,8 @@ from accounts.models import User
 from common.refusals import Invalid, NotAllowed, Refusal
 from generation.models import BackendKind, Generator
 from generation.protocol import BackendError, load_backend
+from generation.selectors import usable_generators
+from projects.models import Project
 from projects.transitions import record
 
 Kinds = tuple[type, ...]
@@ -67,28 +69,43 @@ KEY_VARIABLE = re.compile(r"OPENAI_API_KEY|LAPIDARY_KEY_[A-Z0-9_]+")
 
 
 @transaction.atomic
-def create_generator(*, actor: User | None, slug: str, backend: str, options: dict[str, Any]) -> Generator:
-    """Store a generator; storing the same one again returns the first. Raises Refusal name_taken for another one."""
+def create_generator(
+    *, actor: User | None, slug: str, backend: str, options: dict[str, Any], project: Project | None = None
+) -> Generator:
+    """Store a generator; storing the same one again returns the first. Raises Refusal name_taken for another one.
+
+    project: the only one that may use it; None: all.
+    """
     _check_administers(actor)
     check_options(backend, options)
     generator, created = Generator.objects.get_or_create(
-        slug=slug, defaults={"backend": backend, "options": options}
+        slug=slug, defaults={"backend": backend, "options": options, "project": project}
     )
     if created:
         record(
             generator,
             kind="created",
-            project=None,
+            project=project,
             actor=actor,
             data={"backend": backend, "options": options},
         )
-    elif (generator.backend, generator.options) != (backend, options):
+    elif (generator.backend, generator.options, generator.project) != (backend, options, project):
         raise Refusal(
             "name_taken",
             _("A model named “%(name)s” already exists.") % {"name": slug},
             _("Choose another name, or change that model."),
         )
     return generator
+
+
+def check_usable(generator: Generator | None, project: Project, *, field: str) -> None:
+    """Raises Invalid for another project's trained model; None, the server's own model, is everybody's."""
+    if generator is not None and not usable_generators(project).filter(pk=generator.pk).exists():
+        raise Invalid(
+            _("The model “%(name)s” is not available to this project.") % {"name": generator.slug},
+            _("Choose another one, or ask an administrator to share it."),
+            field=field,
+        )
 
 
 @transaction.atomic

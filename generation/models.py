@@ -8,6 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from dialogues.models import CandidateSet, Dialogue
+from projects.models import Project
 from projects.transitions import Moves
 
 
@@ -18,11 +19,19 @@ class BackendKind(models.TextChoices):
 
 
 class Generator(models.Model):
-    """A model that writes candidates. Secrets are not stored: options name the environment variable that holds them."""
+    """A model that writes candidates. Secrets are not stored: options name the environment variable that holds them.
+
+    project: whose trained model it is; None for those that administrators add for every project. shared_with: other
+    projects that may use it too.
+    """
 
     slug = models.SlugField(_("name"), max_length=80, unique=True)
     backend = models.CharField(_("backend"), max_length=60, choices=BackendKind)
     options = models.JSONField(_("options"), default=dict, blank=True)
+    project = models.ForeignKey(
+        Project, null=True, blank=True, on_delete=models.PROTECT, related_name="generators"
+    )
+    shared_with = models.ManyToManyField(Project, blank=True, related_name="shared_generators")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

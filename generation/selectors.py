@@ -1,7 +1,7 @@
 """Reading requests for candidates."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -56,14 +56,31 @@ def request_for(user: User, request_id: UUID) -> CandidateRequest:
 
 
 def generators_for(user: User) -> QuerySet[Generator]:
-    """Every generator that can serve, for people who configure a project. Raises NotAllowed for others."""
+    """The generators that the person's projects may use, for people who configure one. Raises NotAllowed for others."""
+    if user.is_superuser:
+        return servable_generators()
     roles = [role for role, granted in CAPABILITIES.items() if Capability.CONFIGURE in granted]
-    if not user.is_superuser and not user.memberships.filter(roles__overlap=roles).exists():
+    projects = list(user.memberships.filter(roles__overlap=roles).values_list("project", flat=True))
+    if not projects:
         raise NotAllowed(
             _("Models are set up by people who configure a project."),
             _("Ask a project's manager for that role."),
         )
-    return servable_generators()
+    return servable_generators().filter(_usable_by(projects)).distinct()
+
+
+def usable_generators(project: Project, *present: int | None) -> QuerySet[Generator]:
+    """What the project may choose: models of the server, its own trained ones, and those shared with it.
+
+    present: keys of generators that it uses now, which stay among them.
+    """
+    usable = _usable_by([project.pk]) | Q(pk__in=[key for key in present if key is not None])
+    return servable_generators().filter(usable).distinct().order_by("slug")
+
+
+def _usable_by(projects: Iterable[int]) -> Q:
+    keys = list(projects)
+    return Q(project=None) | Q(project__in=keys) | Q(shared_with__in=keys)
 
 
 def servable_generators() -> QuerySet[Generator]:

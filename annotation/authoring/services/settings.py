@@ -8,6 +8,7 @@ from django.db import transaction
 from accounts.models import User
 from annotation.authoring.models import AuthoringSettings
 from annotation.tasks.services.settings import change_settings
+from generation.generators import check_usable
 from projects.models import Project
 
 EDITABLE = (
@@ -34,6 +35,9 @@ def update_authoring(
         .select_related("generator", "second_generator")
         .get(project=project)
     )
+    for name in ("generator", "second_generator"):
+        if name in changes and changes[name] != getattr(settings, name):
+            check_usable(changes[name], project, field=name)
     if changes.get("generator") and changes["generator"] == settings.second_generator:
         changes = {"second_generator": None, **changes}
     change_settings(settings, changes, "authoring_changed", project, actor)

@@ -9,8 +9,6 @@ from accounts.models import User
 from assessment.systems.models import System
 from assessment.systems.selectors.corpus import corpus_dialogues
 from common.refusals import NotFound
-from generation.models import Generator
-from generation.selectors import servable_generators
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, projects_for
@@ -32,11 +30,6 @@ def system_in(project: Project, system_id: int) -> System:
             _("There is no such system in this project."), _("Choose one from the list of systems.")
         )
     return row
-
-
-def usable_generators() -> QuerySet[Generator]:
-    """The models of this server that a system may be."""
-    return servable_generators().order_by("slug")
 
 
 def corpora_for(user: User) -> list[Project]:

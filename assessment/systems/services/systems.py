@@ -13,7 +13,7 @@ from assessment.systems.connectors.registry import ADDRESSES, OPTIONS, REQUIRED
 from assessment.systems.models import Connector, System
 from assessment.systems.selectors.systems import is_large_enough, may_be_corpus
 from common.refusals import Invalid, NotAllowed, Refusal
-from generation.generators import check_option, refuse_secrets
+from generation.generators import check_option, check_usable, refuse_secrets
 from generation.protocol import Sampling
 from projects.models import Project
 from projects.transitions import record
@@ -143,6 +143,8 @@ def _check_source(system: System, actor: User | None, before: Mapping[str, Any] 
     """The model of a generator, the corpus of a degraded system; other connectors have neither."""
     if (system.generator is not None) != (system.connector == Connector.GENERATOR):
         raise Invalid(_("Choose a model of this server, or another connector."), field="generator")
+    if system.generator is not None and (before is None or before["generator"] != system.generator.slug):
+        check_usable(system.generator, system.project, field="generator")
     if (system.corpus is not None) != (system.connector == Connector.DEGRADED):
         raise Invalid(_("Choose the project that the replies are taken from."), field="corpus")
     if system.corpus is not None and not may_be_corpus(system.corpus, system.project, actor):

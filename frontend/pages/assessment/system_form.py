@@ -9,9 +9,10 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from assessment.systems.models import Connector, System
-from assessment.systems.selectors.systems import corpora_for, corpora_with_dialogues, usable_generators
+from assessment.systems.selectors.systems import corpora_for, corpora_with_dialogues
 from assessment.systems.services.systems import KEY_OPTION, MAX_NAME
 from generation.models import Generator
+from generation.selectors import usable_generators
 from projects.models import Project
 
 SAMPLING: Final = ("temperature", "top_k", "max_new_tokens")
@@ -153,7 +154,7 @@ class SystemForm(forms.Form):
 
     def _fill_choices(self, user: User, project: Project, system: System | None) -> None:
         if isinstance(field := self.fields.get("generator"), forms.ModelChoiceField):
-            field.queryset = usable_generators()
+            field.queryset = usable_generators(project, system.generator_id if system else None)
         if isinstance(field := self.fields.get("corpus"), forms.ModelChoiceField):
             corpora = corpora_for(user)
             keys = {each.pk for each in corpora}

@@ -30,7 +30,7 @@ from common.refusals import Refusal
 from frontend.pages.requests import signed_in
 from frontend.ui.markdown import MAX_CHARS, to_html
 from generation.models import CandidateOrder
-from generation.selectors import servable_generators
+from generation.selectors import usable_generators
 from projects.models import DialogueLanguage, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, groups_of, project_for
@@ -81,7 +81,9 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
             field = self.fields[name]
             if isinstance(field, forms.ModelChoiceField):
                 field.empty_label = nothing
-                field.queryset = servable_generators()
+                field.queryset = usable_generators(
+                    self.instance.project, self.instance.generator_id, self.instance.second_generator_id
+                )
                 # A promotion elsewhere changes the model; a form opened before must not undo it.
                 field.show_hidden_initial = True
 

@@ -91,7 +91,9 @@ def _wanted_slug(run: TrainingRun) -> str:
 
 def _create_generator(run: TrainingRun, slug: str) -> Generator:
     options = generator_options(folder_of_run(run) / MODEL)
-    return create_generator(actor=None, slug=slug, backend=BackendKind.HF, options=options)
+    return create_generator(
+        actor=None, slug=slug, backend=BackendKind.HF, options=options, project=run.project
+    )
 
 
 def free_slug(wanted: str) -> str:
