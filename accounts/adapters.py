@@ -17,6 +17,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.ACCOUNT_SIGNUP_OPEN)
 
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """Failures count by name and address: somebody elsewhere must not lock the owner of a name out."""
+        by_name = super()._get_login_attempts_cache_key(request, **credentials)
+        return f"{by_name}:{self.get_client_ip(request)}"
+
     def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
         """Refuse an expired one-time password."""
         if user.temporary_password_until and user.temporary_password_until < timezone.now():

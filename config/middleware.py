@@ -22,7 +22,7 @@ from projects.selectors import project_for
 
 @sync_only_middleware
 class BodyLimitMiddleware:
-    """Imports may send files of IMPORT_MAX_BYTES; every other body must fit into memory.
+    """Imports may send files of IMPORT_MAX_BYTES; every other body must fit into memory. Addresses have no NUL.
 
     Django limits forms and `request.body`, not the files of a form: a form of gigabytes would go to the disk for any
     address. The server never reads past the announced length.
@@ -33,6 +33,7 @@ class BodyLimitMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         try:
+            check_address(request)
             check_length(request)
         except Refusal as refusal:
             return refuse(request, refusal)
@@ -74,6 +75,17 @@ def refuse(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE:
         response["Retry-After"] = str(RETRY_AFTER)
     return response
+
+
+def check_address(request: HttpRequest) -> None:
+    """Raises Refusal "unreadable" for NUL in the path or the query: no name has it, and PostgreSQL fails on it."""
+    if "\0" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+        raise Refusal(
+            "unreadable",
+            _("The address contains a character that no name can have (NUL)."),
+            _("Remove it and send again."),
+            status=HTTPStatus.BAD_REQUEST,
+        )
 
 
 def check_length(request: HttpRequest) -> None:

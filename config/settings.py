@@ -37,7 +37,7 @@ if PRODUCTION:
         for wrong, text in [
             (DEBUG, "DEBUG must be off"),
             (
-                len(env.str("SECRET_KEY", default="")) < 50,
+                len(env.str("SECRET_KEY", default="")) < 50 or len(set(SECRET_KEY)) < 10,
                 "SECRET_KEY must be set to at least 50 random characters",
             ),
             (not PUBLIC_URL.startswith("https://"), "PUBLIC_URL must be set and start with https://"),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.db import transaction
 from django.urls import path
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers, status
@@ -9,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from accounts.models import User
 from accounts.rest.person import person
 from accounts.services import find_person
 from common.rest.pagination import CursorPagination, NewestFirst, paginated_response, paginated_rows
@@ -187,11 +189,25 @@ class ProjectView(APIView):
         project = project_for(user, slug, Capability.CONFIGURE)
         changes = validated_input(ProjectInput, request)
         archived, version = changes.pop("archived", None), changes.pop("version", None)
+        if archived is not None:
+            project_for(user, slug, Capability.MANAGE_MEMBERS)  # before anything is changed
+        with transaction.atomic():
+            project = self._change(user, project, changes, archived, version)
+        return Response(serialize_project(request, project))
+
+    def _change(
+        self,
+        user: User,
+        project: Project,
+        changes: dict[str, Any],
+        archived: bool | None,
+        version: str | None,
+    ) -> Project:
         project = services.update_project(project=project, actor=user, changes=changes, version=version)
         if archived is not None:
             change = services.archive_project if archived else services.restore_project
-            project = change(project=project_for(user, slug, Capability.MANAGE_MEMBERS), actor=user)
-        return Response(serialize_project(request, project))
+            project = change(project=project, actor=user)
+        return project
 
 
 class MembersView(APIView):

@@ -1,4 +1,5 @@
 import logging
+import time
 from typing import Any
 
 from redis.exceptions import RedisError
@@ -9,11 +10,35 @@ logger = logging.getLogger(__name__)
 
 
 class PersonRateThrottle(UserRateThrottle):
-    """Limits the requests of a person (API_RATE_LIMIT). Without Redis nothing is limited, so that work continues."""
+    """Limits the requests of a person in every period of API_RATE_LIMIT. Without Redis nothing is limited, so that work
+    continues.
+
+    Counts with one atomic step: DRF reads a list and writes it back, and requests at the same time overwrite it.
+    """
+
+    num_requests: int
+    duration: int  # seconds
 
     def allow_request(self, request: Request, view: Any) -> bool:
+        key = self.get_cache_key(request, view)
+        if self.rate is None or key is None:
+            return True
+        period, since = divmod(time.time(), self.duration)
+        self.left: float = self.duration - since
         try:
-            return super().allow_request(request, view)
+            return self._count(f"{key}:{int(period)}") <= self.num_requests
         except (RedisError, OSError):
             logger.warning("requests are not counted: Redis does not respond")
             return True
+
+    def _count(self, key: str) -> int:
+        if self.cache.add(key, 1, self.duration):
+            return 1
+        try:
+            return int(self.cache.incr(key))
+        except ValueError:  # the period ended between the two
+            return 1
+
+    def wait(self) -> float:
+        """Seconds until the next period."""
+        return self.left

@@ -28,6 +28,7 @@ from preference.data.selectors.exports import (
 from preference.data.selectors.snapshots import snapshot_for
 from preference.data.selectors.sources import preview_source
 from preference.data.serializers.exports import ExportInput, ExportSerializer, PreviewQuery, PreviewSerializer
+from preference.data.services.downloads import record_download
 from preference.data.services.exports import build_filters, remove_file, start_export
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -98,7 +99,9 @@ class ExportFileView(APIView):
     )
     def get(self, request: Request, pk: UUID) -> FileResponse:
         """The file, JSON Lines or Parquet. Codes: not_ready (409), file_gone (410)."""
-        path = file_of(export_for(person(request), pk))
+        export = export_for(person(request), pk)
+        path = file_of(export)
+        record_download(person=person(request), project=export.project, row=export, name=path.name)
         return FileResponse(
             path.open("rb"), as_attachment=True, filename=path.name, content_type=content_type_of(path.name)
         )

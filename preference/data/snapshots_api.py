@@ -24,6 +24,7 @@ from preference.data.serializers.snapshots import (
     SnapshotInput,
     SnapshotSerializer,
 )
+from preference.data.services.downloads import record_download
 from preference.data.services.snapshots import push_snapshot, remove_snapshot_files, take_snapshot
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -87,7 +88,9 @@ class SnapshotFileView(APIView):
     )
     def get(self, request: Request, pk: UUID, name: str) -> FileResponse:
         """One of its files: dialogues.jsonl, snapshot.json, README.md. Codes: not_ready (409), file_gone (410)."""
-        path = snapshot_file(snapshot_for(person(request), pk), name)
+        snapshot = snapshot_for(person(request), pk)
+        path = snapshot_file(snapshot, name)
+        record_download(person=person(request), project=snapshot.project, row=snapshot, name=path.name)
         kind = content_type_of(path.name)
         return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type=kind)
 

@@ -23,5 +23,5 @@ def snapshots_root() -> Path:
 def remove_folder(folder: Path) -> None:
     """Also if it is read-only; does nothing if it does not exist."""
     if folder.is_dir():
-        folder.chmod(0o755)
+        folder.chmod(0o700)
     shutil.rmtree(folder, ignore_errors=True)

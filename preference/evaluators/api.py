@@ -21,6 +21,7 @@ from annotation.tasks.selectors.queue import queue_order
 from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.serializers import validated_input, validated_query
 from preference.data.selectors.exports import JSON_LINES
+from preference.data.services.downloads import record_download
 from preference.evaluators.selectors.assessments import preview_queue
 from preference.evaluators.selectors.meta_evaluations import meta_evaluation_for, meta_evaluations_of
 from preference.evaluators.selectors.scoring import (
@@ -122,6 +123,7 @@ class ScoresFileView(APIView):
         run = scoring_run_for(person(request), pk)
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in exported_scores(run))
         name = f"{run.project.slug}-{run.evaluator}-{str(run.pk)[:8]}.jsonl"
+        record_download(person=person(request), project=run.project, row=run, name=name)
         return StreamingHttpResponse(
             lines,
             content_type=JSON_LINES,

@@ -116,3 +116,20 @@ def test_a_body_that_ends_early_is_an_error() -> None:
         body.read(4)
     whole = WholeBody(BytesIO(b"whole"), length=5)
     assert (whole.read(), whole.read()) == (b"whole", b"")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/api/v1/projects/a%00b/",
+        "/p/a%00b/",
+        "/api/v1/generators/a%00/",
+        "/api/v1/projects/?cursor=%00",
+        "/accounts/login/?next=%00",
+    ],
+)
+def test_nul_in_an_address_is_refused(address: str) -> None:
+    answer = Client().get(address)
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "unreadable"

@@ -39,6 +39,7 @@ def setting(name: str, changes: dict[str, str] | None = None) -> str:
         ({"DEBUG": "1"}, "DEBUG"),
         ({"SECRET_KEY": ""}, "SECRET_KEY"),
         ({"SECRET_KEY": "short"}, "SECRET_KEY"),
+        ({"SECRET_KEY": "changeme" * 8}, "SECRET_KEY"),
         ({"PUBLIC_URL": "http://lapidary.example"}, "PUBLIC_URL"),
         ({"DATABASE_URL": ""}, "DATABASE_URL"),
         ({"REDIS_URL": ""}, "REDIS_URL"),

@@ -46,6 +46,9 @@ def test_ann_may_not_change_it(program: Program, ann: User) -> None:
 
 def test_only_managers_archive(program: Program, eric: User, mara: User) -> None:
     assert program(eric).patch(PROJECT, {"archived": True}, format="json").status_code == 403
+    both = {"title": "Half a change", "archived": True}
+    assert program(eric).patch(PROJECT, both, format="json").status_code == 403
+    assert not Project.objects.filter(title="Half a change").exists()
     api = program(mara)
     assert api.patch(PROJECT, {"archived": True}, format="json").json()["archived_at"]
     assert api.get("/api/v1/projects/").json()["results"] == []

@@ -41,6 +41,7 @@ from preference.data.selectors.selection import Filters
 from preference.data.selectors.snapshots import usable_snapshots
 from preference.data.selectors.sources import preview_source
 from preference.data.selectors.study import TRAINING, WELL_RATED
+from preference.data.services.downloads import record_download
 from preference.data.services.exports import LARGEST, remove_file, start_export
 from projects.models import Project, Protocol
 from projects.roles import Capability
@@ -295,7 +296,10 @@ def _job_in(user: User, slug: str, export_id: UUID) -> Job:
 @never_cache
 @require_safe
 def download(request: HttpRequest, slug: str, export_id: UUID) -> FileResponse:
-    file = file_of(_export_in(signed_in(request), slug, export_id))
+    user = signed_in(request)
+    export = _export_in(user, slug, export_id)
+    file = file_of(export)
+    record_download(person=user, project=export.project, row=export, name=file.name)
     kind = content_type_of(file.name)
     return FileResponse(file.open("rb"), as_attachment=True, filename=file.name, content_type=kind)
 

@@ -39,6 +39,7 @@ from preference.data.selectors.snapshots import (
     snapshot_for,
     snapshots_of,
 )
+from preference.data.services.downloads import record_download
 from preference.data.services.exports import LARGEST
 from preference.data.services.snapshots import (
     NAME_CHARS,
@@ -230,7 +231,10 @@ def _job_in(user: User, slug: str, snapshot_id: UUID) -> Job:
 @never_cache
 @require_safe
 def download(request: HttpRequest, slug: str, snapshot_id: UUID, name: str) -> FileResponse:
-    file = snapshot_file(_snapshot_in(signed_in(request), slug, snapshot_id), name)
+    user = signed_in(request)
+    snapshot = _snapshot_in(user, slug, snapshot_id)
+    file = snapshot_file(snapshot, name)
+    record_download(person=user, project=snapshot.project, row=snapshot, name=file.name)
     kind = content_type_of(file.name)
     return FileResponse(
         file.open("rb"), as_attachment=True, filename=f"{slug}-{file.name}", content_type=kind

@@ -29,6 +29,7 @@ from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from preference.child_process import QUEUE
 from preference.data.selectors.exports import JSON_LINES
+from preference.data.services.downloads import record_download
 from preference.evaluators.catalogue import KINDS, run_title
 from preference.evaluators.models import EvaluatorName, ScoringRun, Target
 from preference.evaluators.selectors.meta_evaluations import meta_evaluations_of
@@ -168,9 +169,11 @@ def scoring_download(
     request: HttpRequest, slug: str, run_id: UUID, name: str, suffix: str
 ) -> HttpResponseBase:
     """All scores as JSON Lines, or the histogram as CSV, JSON or SVG."""
-    run = run_in(signed_in(request), slug, run_id)
+    user = signed_in(request)
+    run = run_in(user, slug, run_id)
     stem = f"{slug}-{run.evaluator}-{str(run.pk)[:8]}"
     if (name, suffix) == ("all", "jsonl"):
+        record_download(person=user, project=run.project, row=run, name=f"{stem}.jsonl")
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in exported_scores(run))
         headers = {"Content-Disposition": f'attachment; filename="{stem}.jsonl"'}
         return StreamingHttpResponse(lines, content_type=JSON_LINES, headers=headers)

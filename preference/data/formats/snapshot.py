@@ -96,9 +96,9 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
         facts = _write(snapshot, selection, partial, progress)
         progress.heartbeat()
         for path in partial.iterdir():
-            path.chmod(0o444)
+            path.chmod(0o400)
         partial.rename(root / name)
-        (root / name).chmod(0o555)
+        (root / name).chmod(0o500)
     finally:
         remove_folder(partial)
     return facts

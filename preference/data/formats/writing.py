@@ -26,6 +26,7 @@ from preference.data.selectors.study import StudySelection
 
 CODE = Path(__file__).resolve().parents[3]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+PRIVATE = 0o600  # of files: dialogues of real people
 CHUNK = 256 * 1024  # bytes that are written and hashed together
 At = Callable[[int], None]
 Source = Selection | FrozenDialogues | StudySelection
@@ -234,10 +235,12 @@ def write_export_file(
     )
     try:
         with partial.open("wb") as out:
+            os.fchmod(out.fileno(), PRIVATE)
             manifest = export(format, source, out, at, file_type=file_type, draws=draws)
             out.flush()
             os.fsync(out.fileno())
         partial_manifest.write_text(json.dumps(manifest.as_json(), ensure_ascii=False, indent=2) + "\n")
+        partial_manifest.chmod(PRIVATE)
         partial.replace(path)
         partial_manifest.replace(manifest_path(path))
     finally:

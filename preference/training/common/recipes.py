@@ -19,6 +19,19 @@ from preference.training.common.messages import gettext as _
 
 Recipe = TypeVar("Recipe")
 
+# What no training needs more of: a slip of the keyboard must not hold a graphics card for years.
+MOST: Mapping[str, int] = types.MappingProxyType(
+    {
+        "epochs": 1_000,
+        "comparisons": 10_000_000,
+        "curve_seeds": 100,
+        "layers": 200,
+        "heads": 1_000,
+        "hidden": 100_000,
+        "vocabulary": 10_000_000,
+    }
+)
+
 
 def check_bounds(
     recipe: Any,
@@ -31,8 +44,8 @@ def check_bounds(
 ) -> None:
     """Raise TrainingError for the first setting out of bounds; None is always within.
 
-    least: smallest value by name. positive: greater than 0, and finite. finite: not infinite, which JSON cannot hold.
-    shares: from 0 to less than 1. choices: allowed words by name. Every comparison refuses NaN.
+    least: smallest value by name; the largest are in MOST. positive: greater than 0, and finite. finite: not infinite,
+    which JSON cannot hold. shares: from 0 to less than 1. choices: allowed words by name. Every comparison refuses NaN.
     """
     for name, smallest in least.items():
         _require(
@@ -42,6 +55,15 @@ def check_bounds(
             _("%(name)s is %(value)s, and must be at least %(least)s."),
             least=smallest,
         )
+    for name, largest in MOST.items():
+        if hasattr(recipe, name):
+            _require(
+                recipe,
+                name,
+                lambda value, largest=largest: value <= largest,
+                _("%(name)s is %(value)s, and must be at most %(most)s."),
+                most=largest,
+            )
     for name in finite:
         template = _("%(name)s is %(value)s, and must be finite; 0 does not clip.")
         _require(recipe, name, lambda value: value != math.inf, template)
