@@ -3,8 +3,10 @@
     python -m preference.training.evaluators score --evaluator length --data replies.jsonl --output scores.jsonl
     python -m preference.training.evaluators label --evaluator judge=URL,model=NAME,questions=FILE,only=quality ...
     python -m preference.training.evaluators label --evaluator judge=URL,model=NAME --topics ...
+    python -m preference.training.evaluators rank --data SNAPSHOT --evaluators paireval=FOLDER length
 
 score: rows {"id", "history": [..], "response"} in; {"id", "score", …} out, or "score": null and a "reason".
+rank: how often each evaluator puts the human reply above the candidates that the annotator saw; a table, or --json.
 label: rows {"id", "dialogue": [{"role", "content"}]} in; {"id", "prediction", …} out, or null and a "reason".
 --resume goes on behind the last row that an earlier run of the same evaluator and data wrote.
 """
@@ -12,6 +14,7 @@ label: rows {"id", "dialogue": [{"role", "content"}]} in; {"id", "prediction", �
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from preference.training.common.dialogues import read_dialogues as read_dialogues_to_rank
 from preference.training.common.evaluators import read_replies
 from preference.training.common.messages import gettext as _
 from preference.training.common.output import sha256_of
@@ -26,7 +30,8 @@ from preference.training.common.progress import read_lines
 from preference.training.common.reporting import exit_status, show_progress
 from preference.training.common.scoring_run import BATCH, Item, Scorer, score_to_file
 from preference.training.evaluators.labels import build_labeller, read_dialogues
-from preference.training.evaluators.table import build_evaluator, usage
+from preference.training.evaluators.table import build_evaluator, build_evaluators, usage
+from preference.training.joint.evaluation.command import dialogues_of_split
 from preference.training.topics.categories import CATEGORIES, read_categories
 
 
@@ -43,6 +48,7 @@ def parser() -> argparse.ArgumentParser:
     score.add_argument(
         "--no-knowledge", action="store_true", help="ignore the column `knowledge`, which makes prompts long"
     )
+    _add_rank_options(commands.add_parser("rank", help="rank human replies among their candidates"))
     label = commands.add_parser("label", help="label every dialogue of a file with a judge")
     _add_options(label, "dialogues", "labels")
     topics = label.add_mutually_exclusive_group()
@@ -57,6 +63,37 @@ def _add_options(parser: argparse.ArgumentParser, items: str, results: str) -> N
     add("--data", type=Path, required=True, help=f"JSONL file with {items}")
     add("--output", type=Path, required=True, metavar="FILE", help=f"JSONL file with {results}")
     add("--resume", action="store_true", help="go on with --output, if it exists")
+
+
+def _add_rank_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--evaluators", required=True, nargs="+", metavar="SPEC", help="NAME, or NAME=VALUE,setting=value")
+    add("--data", type=Path, required=True, help="snapshot folder, or a JSONL file in the format diamante")
+    add("--split", default="test", help="train, valid, test (default), or all")
+    add("--seed", type=int, default=1, help="of the random replies and of the intervals")
+    add("--json", action="store_true", help="print the report as JSON, not as a table")
+
+
+def rank(options: argparse.Namespace) -> None:
+    """Print how the evaluators rank the human replies of a split. Raises TrainingError."""
+    from preference.training.evaluators.candidate_ranking import rank_candidates, ranking_table
+
+    dialogues = dialogues_of_split(read_dialogues_to_rank(options.data), options.split, options.data)
+    evaluators = build_evaluators(options.evaluators)
+    report = rank_candidates(
+        evaluators,
+        dialogues,
+        seed=options.seed,
+        progress=lambda _name, done, total: show_progress(done, total),
+    )
+    described = {each.name: each.describe() for each in evaluators}
+    report = {
+        "split": options.split,
+        "data_sha256": sha256_of(options.data),
+        "described": described,
+        **report,
+    }
+    print(json.dumps(report, ensure_ascii=False, indent=2) if options.json else ranking_table(report))
 
 
 def score(options: argparse.Namespace) -> None:
@@ -117,4 +154,4 @@ def summary(rows: Sequence[dict[str, Any]], column: str = "score") -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status. On failure the last two lines on stderr are cause and remedy."""
     options = parser().parse_args(arguments)
-    return exit_status(options, label if options.command == "label" else score)
+    return exit_status(options, {"label": label, "rank": rank, "score": score}[options.command])

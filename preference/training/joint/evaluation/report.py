@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -30,16 +30,45 @@ from preference.training.common.dialogues import TrainingDialogue
 from preference.training.joint.evaluation.scoring import ScoredReply, TurnScores
 
 Figures = dict[str, Any]
-ScoreOf = Callable[[ScoredReply], float]
 
-# What a ranking should beat. `improbable` reverses generation: the reply that the model finds least likely.
-BASELINES: Mapping[str, ScoreOf] = {
+
+class ReplyText(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+Reply = TypeVar("Reply", bound=ReplyText)
+Reply_co = TypeVar("Reply_co", bound=ReplyText, covariant=True)
+
+
+class RankedTurn(Protocol[Reply_co]):
+    """dialogue: index among the scored ones. random: a reply of another dialogue, None if there is no other."""
+
+    @property
+    def dialogue(self) -> int: ...
+    @property
+    def human(self) -> Reply_co: ...
+    @property
+    def candidates(self) -> Sequence[Reply_co]: ...
+    @property
+    def random(self) -> Reply_co | None: ...
+
+
+# What a ranking should beat, from the text alone.
+TEXT_BASELINES: Mapping[str, Callable[[ReplyText], float]] = {
     "chance": lambda reply: 0.0,
     "longest": lambda reply: float(len(reply.text)),
     "shortest": lambda reply: -float(len(reply.text)),
     "question": lambda reply: float(any(mark in reply.text for mark in "?？")),
-    "improbable": lambda reply: -reply.mean_logprob,
 }
+
+
+def improbable(reply: ScoredReply) -> float:
+    """Reverses generation: high for the reply that the model finds least likely."""
+    return -reply.mean_logprob
+
+
+BASELINES: Mapping[str, Callable[[ScoredReply], float]] = {**TEXT_BASELINES, "improbable": improbable}
 
 
 def preference(reply: ScoredReply) -> float:
@@ -94,20 +123,22 @@ def figures(scores: Sequence[TurnScores], *, has_head: bool, seed: int) -> Figur
     generation = scored_turns(scores, mean_logprob)
     if has_head:
         preferred = scored_turns(scores, preference)
-        result["preference"] = _ranking(rank_humans(preferred, dialogues, seed=seed))
-    result["generation"] = _ranking(rank_humans(generation, dialogues, seed=seed))
-    result["generation_sum"] = _ranking(rank_humans(scored_turns(scores, sum_logprob), dialogues, seed=seed))
+        result["preference"] = ranking_figures(rank_humans(preferred, dialogues, seed=seed))
+    result["generation"] = ranking_figures(rank_humans(generation, dialogues, seed=seed))
+    result["generation_sum"] = ranking_figures(
+        rank_humans(scored_turns(scores, sum_logprob), dialogues, seed=seed)
+    )
     if has_head:
-        result["difference"] = _ranking(rank_difference(preferred, generation, dialogues, seed=seed))
-        result["pairs"] = _pairs(scores, preference, seed)
-    result["generation_pairs"] = _pairs(scores, mean_logprob, seed)
+        result["difference"] = ranking_figures(rank_difference(preferred, generation, dialogues, seed=seed))
+        result["pairs"] = pair_accuracies(scores, preference, seed)
+    result["generation_pairs"] = pair_accuracies(scores, mean_logprob, seed)
     result["baselines"] = {
-        name: _baseline(scores, score_of, seed).as_dict() for name, score_of in BASELINES.items()
+        name: baseline_precision(scores, score_of, seed).as_dict() for name, score_of in BASELINES.items()
     }
     return result | _likelihood(scores, seed)
 
 
-def scored_turns(scores: Sequence[TurnScores], score_of: ScoreOf) -> list[ScoredTurn]:
+def scored_turns(scores: Sequence[RankedTurn[Reply]], score_of: Callable[[Reply], float]) -> list[ScoredTurn]:
     """The turns as `measures.ranking` takes them, with one kind of score."""
     return [
         ScoredTurn(
@@ -120,12 +151,14 @@ def scored_turns(scores: Sequence[TurnScores], score_of: ScoreOf) -> list[Scored
     ]
 
 
-def _ranking(ranking: Ranking) -> Figures:
+def ranking_figures(ranking: Ranking) -> Figures:
     """The three measures of one ranking as JSON values."""
     return {"map": ranking.map.as_dict(), "mrr": ranking.mrr.as_dict(), "p_at_1": ranking.p_at_1.as_dict()}
 
 
-def _baseline(scores: Sequence[TurnScores], score_of: ScoreOf, seed: int) -> Estimate:
+def baseline_precision(
+    scores: Sequence[RankedTurn[Reply]], score_of: Callable[[Reply], float], seed: int
+) -> Estimate:
     """P@1 with ties broken at random, because such scores have many.
 
     Counted against the human reply, ties would give the baseline `chance` a precision of 0 instead of 1 / replies.
@@ -140,7 +173,9 @@ def _baseline(scores: Sequence[TurnScores], score_of: ScoreOf, seed: int) -> Est
     )
 
 
-def _pairs(scores: Sequence[TurnScores], score_of: ScoreOf, seed: int) -> Figures:
+def pair_accuracies(
+    scores: Sequence[RankedTurn[Reply]], score_of: Callable[[Reply], float], seed: int
+) -> Figures:
     """Accuracy of pairs: human above every candidate, human above random, every candidate above random."""
     kinds: dict[str, list[tuple[float, float, int]]] = {
         "human_model": [],

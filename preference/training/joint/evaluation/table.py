@@ -48,14 +48,14 @@ def _lines(report: Report) -> Iterator[str]:
     for key, name in RANKINGS:
         if key in overall:
             yield f"{name:26}" + "".join(
-                f"{_format(overall[key][measure]):>24}" for measure in ("map", "mrr", "p_at_1")
+                f"{format_estimate(overall[key][measure]):>24}" for measure in ("map", "mrr", "p_at_1")
             )
     for key, name in BASELINES.items():
-        yield f"{name:26}{'':48}{_format(overall['baselines'][key]):>24}"
+        yield f"{name:26}{'':48}{format_estimate(overall['baselines'][key]):>24}"
     yield ""
     yield from _pairs(overall)
-    yield f"{'nats per token':26}{_format(overall['nll']):>24}"
-    yield f"{'perplexity':26}{_format(overall['perplexity']):>24}"
+    yield f"{'nats per token':26}{format_estimate(overall['nll']):>24}"
+    yield f"{'perplexity':26}{format_estimate(overall['perplexity']):>24}"
     for key, name in GROUPS:
         yield from _group(report[key], name)
     for note in report.get("notes", []):
@@ -71,7 +71,7 @@ def _pairs(overall: Report) -> Iterator[str]:
     ]
     yield f"{'pairs in order, by':26}" + "".join(f"{name:>24}" for _, name in columns)
     for kind, name in PAIRS:
-        yield f"{name:26}" + "".join(f"{_format(overall[key][kind]):>24}" for key, _ in columns)
+        yield f"{name:26}" + "".join(f"{format_estimate(overall[key][kind]):>24}" for key, _ in columns)
 
 
 def _group(groups: Mapping[str, Report], name: str) -> Iterator[str]:
@@ -82,11 +82,11 @@ def _group(groups: Mapping[str, Report], name: str) -> Iterator[str]:
     yield ""
     yield f"{'P@1 by ' + name:20}{'turns':>6}" + "".join(f"{title:>24}" for _, title in kinds)
     for group, figures in groups.items():
-        columns = "".join(f"{_format(figures[kind]['p_at_1']):>24}" for kind, _ in kinds)
+        columns = "".join(f"{format_estimate(figures[kind]['p_at_1']):>24}" for kind, _ in kinds)
         yield f"{group or 'none':20}{figures['n_turns']:>6}{columns}"
 
 
-def _format(estimate: Mapping[str, Any]) -> str:
+def format_estimate(estimate: Mapping[str, Any]) -> str:
     """`value [low, high]`; "-" if the figure is undefined, the value alone if it has no interval."""
     if estimate["value"] is None:
         return "-"
