@@ -29,7 +29,7 @@ from tests.processes import Running, Stack, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
 # So many epochs that the training only ends when a test stops it, however fast the machine is.
-CHANGES = {"batch": 2, "epochs": 1_000_000, "warmup": 5}
+CHANGES = {"batch": 1, "epochs": 1000, "warmup": 5}
 Begins = Callable[[], TrainingRun]
 
 
@@ -43,7 +43,7 @@ def stack(stack: Stack, settings: Any) -> Stack:
 
 @pytest.fixture
 def snapshot(stack: Stack, project: Project) -> Snapshot:
-    return snapshot_of(project)
+    return snapshot_of(project, dialogues=120)
 
 
 @pytest.fixture

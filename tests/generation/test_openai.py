@@ -160,7 +160,7 @@ def test_all_calls_together_end_at_the_total_timeout(connect: Connect) -> None:
 def test_garbage_is_named_with_a_remedy(connect: Connect, mode: str) -> None:
     failed = refusal(ask(connect(mode)))
     assert "not a chat completion" in failed.cause
-    assert "base_url" in failed.remedy
+    assert "address" in failed.remedy
     assert len(str(failed)) < 600
 
 

@@ -10,11 +10,12 @@ from accounts.models import User
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, Split
 from dialogues.services.imports import start_import
-from jobs.models import JobState
+from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.models.snapshots import Snapshot
 from preference.data.services.snapshots import take_snapshot
 from projects.models import Project
+from tests.processes import wait_until
 
 SPLITS = (Split.TRAIN, Split.TRAIN, Split.TRAIN, Split.VALID, Split.TEST)
 ENDINGS = {0: "That does not help at all", 1: "It helps a little", 2: "Thank you, solved"}
@@ -56,9 +57,16 @@ def _row(number: int, label: Any) -> dict[str, Any]:
     }
 
 
+def state_of(job: Job) -> str:
+    job.refresh_from_db()
+    return job.state
+
+
 def labelled_snapshot(project: Project, actor: User | None, **choices: Any) -> Snapshot:
     """A finished snapshot."""
     snapshot = take_snapshot(snapshot_id=uuid4(), project=project, actor=actor, **choices)
     job = run_job(job_id=snapshot.job_id)
+    # Where a worker runs, it may have been faster to take the job.
+    wait_until(lambda: state_of(job) not in (JobState.QUEUED, JobState.RUNNING), 60, "the snapshot")
     assert job.state == JobState.DONE, job.error
     return Snapshot.objects.select_related("project", "job").get(pk=snapshot.pk)

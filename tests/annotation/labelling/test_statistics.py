@@ -109,6 +109,7 @@ def test_final_labels_are_counted_by_origin(labelled: Project, people: list[User
     finals = stored_form(labelled)["finals"]
     assert finals["origins"] == {
         "single": 0, "unanimous": 1, "confirmed": 0, "decided": 0, "majority": 0, "collected": 0,
+        "machine": 0,
     }  # fmt: skip
 
 

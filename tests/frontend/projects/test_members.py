@@ -126,9 +126,7 @@ def test_only_managers_act_on_members(
     assert Membership.objects.get(user=ann).roles == ["annotator"]
 
 
-@pytest.mark.parametrize(
-    "search, found", [("ann", True), ("ANN@", True), ("nobody", False), ("\0", True), ("%", False)]
-)
+@pytest.mark.parametrize("search, found", [("ann", True), ("ANN@", True), ("nobody", False), ("%", False)])
 def test_members_are_searched(
     maras_browser: Client, project: Project, ann: User, search: str, found: bool
 ) -> None:
