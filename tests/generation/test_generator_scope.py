@@ -1,6 +1,7 @@
 """A trained model belongs to its project: others neither see its path nor use it, unless it is shared with them."""
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 
 from accounts.models import User
@@ -10,7 +11,7 @@ from common.refusals import Invalid
 from generation.generators import create_generator
 from generation.models import BackendKind, Generator
 from generation.selectors import usable_generators
-from projects.models import Project, Role
+from projects.models import Event, Project, Role
 from tests.conftest import Joins
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +56,28 @@ def test_another_project_cannot_use_it(project: Project, trained: Generator) -> 
         update_authoring(project=project, actor=None, changes={"generator": trained})
     trained.shared_with.add(project)
     assert update_authoring(project=project, actor=None, changes={"generator": trained}).generator == trained
+
+
+def test_an_operator_shares_it_and_stops(
+    project: Project, other: Project, trained: Generator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _time in range(2):  # safe to repeat
+        call_command("share_model", "other-1", project.slug)
+    assert capsys.readouterr().out == "chit-chat may use other-1.\n" * 2
+    assert trained in usable_generators(project)
+    events = Event.objects.filter(kind="shared")
+    assert {event.project for event in events} == {project, other}
+    assert events.count() == 2
+    call_command("share_model", "other-1", project.slug, "--stop")
+    assert trained not in usable_generators(project)
+
+
+def test_a_model_of_the_server_needs_no_sharing(project: Project) -> None:
+    create_generator(actor=None, slug="scripted", backend=BackendKind.SCRIPTED, options={})
+    with pytest.raises(CommandError, match="already"):
+        call_command("share_model", "scripted", project.slug)
+    with pytest.raises(CommandError, match="no model"):
+        call_command("share_model", "missing", project.slug)
 
 
 def test_a_present_model_may_stay(project: Project, trained: Generator) -> None:
