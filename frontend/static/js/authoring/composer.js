@@ -115,6 +115,7 @@ export class Composer {
   #picked = null;
   #filling = false;
   #draftState = "";
+  #message = "";
 
   /**
    * @param {{ form: HTMLFormElement, limit: number, submitOnEnter: boolean,
@@ -260,6 +261,7 @@ export class Composer {
 
   /** @param {string} [message]  above what the text is */
   show(message = "") {
+    this.#message = message;
     const derived = this.derive();
     const length = [...this.text].length;
     const isTooLong = length > this.options.limit;
@@ -330,6 +332,6 @@ export class Composer {
   showDraft(state) {
     if (state === this.#draftState) return;
     this.#draftState = state;
-    this.show();
+    this.show(this.#message);
   }
 }
