@@ -6,10 +6,10 @@ from threading import Lock
 
 
 class BusyThreads:
-    """of: the threads of the process; None if nothing counts them, as under `runserver`."""
+    """total: the threads of the process; None if nothing counts them, as under `runserver`."""
 
     def __init__(self) -> None:
-        self.of: int | None = None
+        self.total: int | None = None
         self.busy = 0
         self._lock = Lock()
 
@@ -24,7 +24,7 @@ class BusyThreads:
     @property
     def has_free(self) -> bool:
         """Whether another request would be served at once, besides those that are, this one included."""
-        return self.of is None or self.busy < self.of
+        return self.total is None or self.busy < self.total
 
 
 BUSY_THREADS = BusyThreads()

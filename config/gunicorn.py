@@ -51,7 +51,7 @@ def on_starting(_server: Arbiter) -> None:
 
 
 def post_worker_init(_worker: Worker) -> None:
-    BUSY_THREADS.of = threads
+    BUSY_THREADS.total = threads
 
 
 def pre_request(_worker: Worker, _request: Request) -> None:

@@ -17,6 +17,7 @@ from accounts.models import User
 from accounts.services import create_user, renew_one_time_password
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotFound, Refusal
+from projects.locking import lock_project
 from projects.models import Event, Membership, Project, Role
 from projects.transitions import record, record_request
 
@@ -42,7 +43,7 @@ def update_project(
     """
     if unknown := set(changes) - set(EDITABLE):
         raise TypeError(f"not editable: {', '.join(sorted(unknown))}")
-    stored = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    stored = lock_project(project.pk)
     changed = [name for name, value in changes.items() if getattr(stored, name) != value]
     if not changed:
         return stored
@@ -88,7 +89,7 @@ def restore_project(*, project: Project, actor: User | None) -> Project:
 
 
 def _set_archived(project: Project, actor: User | None, *, is_archived: bool) -> Project:
-    stored = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    stored = lock_project(project.pk)
     if (stored.archived_at is not None) != is_archived:
         stored.archived_at = timezone.now() if is_archived else None
         stored.save(update_fields=["archived_at"])
@@ -184,7 +185,7 @@ def _ordered_roles(roles: Collection[str]) -> tuple[str, ...]:
 
 def _locked_membership(project: Project, user: User) -> Membership | None:
     # Locks the project, so that two managers cannot remove each other at the same time.
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    lock_project(project.pk)
     return Membership.objects.select_related("user").filter(project=project, user=user).first()
 
 
@@ -230,7 +231,7 @@ def invite_person(
     the first one may have been lost. Raises Refusal "id_in_use" for another request, "password_is_own" after the
     person's first sign-in, and what create_user and set_member raise.
     """
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    lock_project(project.pk)
     invitation = Event.objects.filter(subject_type=INVITATION, subject_id=str(invitation_id)).first()
     if invitation is not None:
         check_repeat(invitation, project_id=project.pk)

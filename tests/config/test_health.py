@@ -73,7 +73,7 @@ def test_a_lost_database_and_broker_are_named_while_the_process_lives() -> None:
 def test_no_free_thread_is_reported(
     client: Client, monkeypatch: pytest.MonkeyPatch, busy: int, status: int, state: str
 ) -> None:
-    monkeypatch.setattr(BUSY_THREADS, "of", 64)
+    monkeypatch.setattr(BUSY_THREADS, "total", 64)
     monkeypatch.setattr(BUSY_THREADS, "busy", busy)
     response = client.get("/readyz")
     assert (response.status_code, response.json()["threads"]) == (status, state)

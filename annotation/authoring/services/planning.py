@@ -10,6 +10,7 @@ from annotation.tasks.models.work import Task
 from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN, is_planned
 from common.refusals import Invalid, Refusal
+from projects.locking import lock_project
 from projects.models import Project, Protocol
 from projects.transitions import record_request
 
@@ -35,7 +36,7 @@ def plan_dialogues(
             _("Only authoring projects plan dialogues that are not written yet."),
             _("Import dialogues, then plan them to be labelled."),
         )
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     plan = {"count": count, "priority": priority}
     if is_planned(plan_id, project, **plan):
         return 0

@@ -11,6 +11,7 @@ from annotation.batch_review.models import BatchPlan
 from annotation.batch_review.selectors.batch_plan import batch_plan_for, checkable_questions
 from annotation.tasks.services.settings import change_settings
 from common.refusals import Invalid
+from projects.locking import lock_project
 from projects.models import Project
 
 PLAN_FIELDS = (
@@ -24,7 +25,7 @@ def update_batch_plan(*, project: Project, actor: User | None, changes: Mapping[
     """Change the plan; samples that are already drawn keep the one they were drawn with. Safe to repeat."""
     if unknown := set(changes) - set(PLAN_FIELDS):
         raise TypeError(f"no such setting: {', '.join(sorted(unknown))}")
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    lock_project(project.pk)
     plan = batch_plan_for(project)
     _check_question(project, changes.get("question", ""))
     if plan._state.adding:

@@ -18,6 +18,7 @@ from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.assignment import reset_claim_cursors
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
+from projects.locking import lock_project
 from projects.models import Event, Project, Protocol
 from projects.selectors import groups_of
 from projects.transitions import record_request
@@ -44,8 +45,7 @@ def cut_batches(
     """
     if project.protocol != Protocol.LABELLING:
         raise Refusal("wrong_protocol", _("Only labelling projects have batches."))
-    # Not the key: claims and submissions hold a task and refer to the project when they commit.
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    lock_project(project.pk)
     sent = {"size": size, "groups": None if groups is None else list(groups), "with_rest": with_rest}
     earlier = Event.objects.filter(project=project, subject_type=CUT, subject_id=str(cut_id)).first()
     if earlier is not None:

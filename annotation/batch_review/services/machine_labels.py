@@ -26,6 +26,7 @@ from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.assignment import reset_claim_cursors
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
+from projects.locking import lock_project
 from projects.models import Event, Project, Protocol
 from projects.transitions import record_request
 
@@ -78,8 +79,7 @@ def create_machine_batch(
     """
     if project.protocol != Protocol.LABELLING:
         raise Refusal("wrong_protocol", _("Only labelling projects have batches."))
-    # Not the key: claims and submissions hold a task and refer to the project when they commit.
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    lock_project(project.pk)
     earlier = Event.objects.filter(subject_type=MACHINE_BATCH, subject_id=str(batch_id)).first()
     if earlier is not None:
         check_repeat(earlier, project_id=project.pk)

@@ -12,6 +12,7 @@ from annotation.tasks.models.work import PRIORITY_STEP, Task
 from annotation.tasks.selectors.queue import QUEUE_ORDER
 from annotation.tasks.services.assignment import reset_claim_cursors
 from common.idempotency import check_repeat
+from projects.locking import lock_project
 from projects.models import Event, Project
 from projects.transitions import record_request
 
@@ -48,7 +49,7 @@ def order_queue(
     The other tasks follow in their own order. Priorities still come first. source: what the order comes from, for the
     event. The same order_id again changes nothing and returns the first number. Raises Refusal id_in_use.
     """
-    _lock(project)
+    lock_project(project.pk)
     if (stored := _stored(order_id, project, "ordered", source)) is not None:
         return stored
     values: dict[str, Any] = {
@@ -72,7 +73,7 @@ def restore_queue(*, project: Project, actor: User | None, request_id: UUID) -> 
 
     The same request_id again changes nothing and returns the first number. Raises Refusal id_in_use.
     """
-    _lock(project)
+    lock_project(project.pk)
     if (stored := _stored(request_id, project, "restored", {})) is not None:
         return stored
     ordered = Task.objects.filter(project=project, original_place__isnull=False)
@@ -81,11 +82,6 @@ def restore_queue(*, project: Project, actor: User | None, request_id: UUID) -> 
     data = {"count": restored, "source": {}}
     record_request(QUEUE_ORDER, request_id, kind="restored", project=project, actor=actor, data=data)
     return restored
-
-
-def _lock(project: Project) -> None:
-    # Not the key: claims and submissions hold a task and refer to the project when they commit.
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
 
 
 def _stored(request_id: UUID, project: Project, kind: str, source: Mapping[str, Any]) -> int | None:

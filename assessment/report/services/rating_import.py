@@ -22,6 +22,7 @@ from dialogues.parsing.row_errors import RowError
 from dialogues.services.storing import StoredCounts
 from dialogues.splits import split_for
 from jobs.models import Job, JobState
+from projects.locking import lock_project
 from projects.models import Project
 from projects.transitions import record
 
@@ -63,7 +64,7 @@ class RatingStorage:
     def store(self, batch: Sequence[ParsedRow]) -> StoredCounts:
         """Store the assignments that the run does not have yet, all or none. Safe to repeat."""
         # Imports into one project store their batches one after the other, so no id appears between check and write.
-        Project.objects.select_for_update(no_key=True).get(pk=self.project.pk)
+        lock_project(self.project.pk)
         parsed = [cast(ParsedAssignment, row) for row in batch]
         run = self._open_run()
         known = set(

@@ -14,7 +14,7 @@ from assessment.sessions.services.assignment import session_counts
 from assessment.systems.models import Connector, System
 from assessment.systems.services.systems import retire_system
 from common.refusals import Refusal
-from projects.models import Project
+from projects.locking import lock_project
 from projects.transitions import record
 
 
@@ -25,7 +25,7 @@ def retire_unless_needed(*, system: System, actor: User | None) -> System:
     Raises Refusal system_needed if it is the last of its kind and participants who are at it still need one.
     """
     # Locks the project's systems, so that two that need each other are not retired at once.
-    Project.objects.select_for_update(no_key=True).get(pk=system.project_id)
+    lock_project(system.project_id)
     if not _others_of_kind(system).exists() and (waiting := _waiting_participants(system)):
         raise _needed(system, waiting)
     return retire_system(system=system, actor=actor)

@@ -15,6 +15,7 @@ from assessment.setup.models import TopicMode
 from assessment.systems.models import Connector, System
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
+from projects.locking import lock_project
 from projects.models import Event, Project
 from projects.transitions import move, record, record_request
 
@@ -31,7 +32,7 @@ def create_run(
 
     Raises Invalid, or Refusal id_in_use.
     """
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)  # one number is given at a time
+    lock_project(project.pk)  # one number is given at a time
     first = Event.objects.filter(subject_type=CREATION, subject_id=str(creation_id)).first()
     if first is not None:
         check_repeat(first, project_id=project.pk)

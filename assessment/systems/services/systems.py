@@ -15,6 +15,7 @@ from assessment.systems.selectors.systems import is_large_enough, may_be_corpus
 from common.refusals import Invalid, NotAllowed, Refusal
 from generation.generators import check_option, check_usable, refuse_secrets
 from generation.protocol import Sampling
+from projects.locking import lock_project
 from projects.models import Project
 from projects.transitions import record
 
@@ -40,7 +41,7 @@ def create_system(
     system = System(project=project, connector=connector, **_known(settings))
     system.name = name.strip()
     _check(system, actor)
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    lock_project(project.pk)
     first = System.objects.filter(project=project, name=system.name).first()
     if first is not None:
         if describe_settings(first) != describe_settings(system):

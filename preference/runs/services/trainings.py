@@ -26,6 +26,7 @@ from preference.runs.models import TrainingRun
 from preference.runs.trainers import Trainer, trainer_for
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
+from projects.locking import lock_project
 from projects.models import Project
 from projects.transitions import record
 
@@ -82,7 +83,7 @@ def start_training(
     base = _resolve_base(trainer, actor, project, model)
     if base.parent:
         folder_of_model(base.parent)
-    Project.objects.select_for_update(no_key=True).only("pk").get(pk=project.pk)
+    lock_project(project.pk)
     parameters = {"snapshot": snapshot.name, "kind": kind, "model": base.name, "recipe": recipe, **settings}
     start_job(
         id=run_id,

@@ -9,7 +9,7 @@ reply; intervals are 95 %, from resampling whole dialogues.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,11 +56,10 @@ class _TurnToRank:
     candidates: tuple[str, ...]
     random: str | None
 
-    def replies(self, number: int) -> Iterator[ReplyToScore]:
-        """The human reply, the candidates, the random reply. number: of the turn, for the ids."""
-        texts = [self.human, *self.candidates, *([self.random] if self.random else [])]
-        for place, text in enumerate(texts):
-            yield ReplyToScore(f"{number}/{place}", self.history, text)
+    @property
+    def texts(self) -> list[str]:
+        """The human reply, the candidates, the random reply."""
+        return [self.human, *self.candidates, *([self.random] if self.random else [])]
 
 
 def rank_candidates(
@@ -77,7 +76,11 @@ def rank_candidates(
     progress: called with the evaluator, the replies scored, and all of them. Raises TrainingError.
     """
     turns = turns_to_rank(dialogues, seed)
-    replies = [reply for number, turn in enumerate(turns) for reply in turn.replies(number)]
+    replies = [
+        ReplyToScore(f"{number}/{place}", turn.history, text)
+        for number, turn in enumerate(turns)
+        for place, text in enumerate(turn.texts)
+    ]
     scored: dict[str, dict[int, EvaluatedTurn]] = {}
     figures: dict[str, Figures] = {}
     for evaluator in evaluators:
@@ -92,7 +95,7 @@ def rank_candidates(
     for name, theirs in scored.items():
         if name != first:
             figures[name]["difference"] = _difference(theirs, scored[first], seed)
-    bare = [_evaluated(turn, [0.0] * len(list(turn.replies(0)))) for turn in turns]
+    bare = [_evaluated(turn, [0.0] * len(turn.texts)) for turn in turns]
     return {
         "n_turns": len(turns),
         "n_dialogues": len({turn.dialogue for turn in turns}),
@@ -141,7 +144,7 @@ def evaluated_turns(turns: Sequence[_TurnToRank], scores: Sequence[ReplyScore]) 
     left = iter(scores)
     evaluated = {}
     for number, turn in enumerate(turns):
-        values = [next(left).value for _reply in turn.replies(number)]
+        values = [next(left).value for _text in turn.texts]
         known = [value for value in values if value is not None]
         if len(known) == len(values):
             evaluated[number] = _evaluated(turn, known)
@@ -149,9 +152,7 @@ def evaluated_turns(turns: Sequence[_TurnToRank], scores: Sequence[ReplyScore]) 
 
 
 def _evaluated(turn: _TurnToRank, values: Sequence[float]) -> EvaluatedTurn:
-    human, *others = (
-        EvaluatedReply(reply.response, value) for reply, value in zip(turn.replies(0), values, strict=True)
-    )
+    human, *others = (EvaluatedReply(*pair) for pair in zip(turn.texts, values, strict=True))
     count = len(turn.candidates)
     return EvaluatedTurn(turn.dialogue, human, tuple(others[:count]), others[count] if turn.random else None)
 

@@ -22,14 +22,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from preference.training.common.dialogues import read_dialogues as read_dialogues_to_rank
+from preference.training.common.dialogues import read_dialogues
 from preference.training.common.evaluators import read_replies
 from preference.training.common.messages import gettext as _
 from preference.training.common.output import sha256_of
 from preference.training.common.progress import read_lines
 from preference.training.common.reporting import exit_status, show_progress
 from preference.training.common.scoring_run import BATCH, Item, Scorer, score_to_file
-from preference.training.evaluators.labels import build_labeller, read_dialogues
+from preference.training.evaluators.labels import build_labeller, read_dialogues_to_label
 from preference.training.evaluators.table import build_evaluator, build_evaluators, usage
 from preference.training.joint.evaluation.command import dialogues_of_split
 from preference.training.topics.categories import CATEGORIES, read_categories
@@ -78,7 +78,7 @@ def rank(options: argparse.Namespace) -> None:
     """Print how the evaluators rank the human replies of a split. Raises TrainingError."""
     from preference.training.evaluators.candidate_ranking import rank_candidates, ranking_table
 
-    dialogues = dialogues_of_split(read_dialogues_to_rank(options.data), options.split, options.data)
+    dialogues = dialogues_of_split(read_dialogues(options.data), options.split, options.data)
     evaluators = build_evaluators(options.evaluators)
     report = rank_candidates(
         evaluators,
@@ -110,7 +110,7 @@ def label(options: argparse.Namespace) -> None:
     categories = CATEGORIES if options.topics else ()
     if options.categories:
         categories = read_categories(options.categories)
-    dialogues = read_dialogues(options.data)
+    dialogues = read_dialogues_to_label(options.data)
     labeller = build_labeller(options.evaluator, categories)
     _write(options, labeller, dialogues, sha256_of(options.data), "prediction")
 

@@ -122,7 +122,7 @@ def topic_question(categories: Sequence[Category], language: str) -> JudgeQuesti
     return JudgeQuestion(TOPIC, "dialogue", TOPIC_QUESTION[language], options=options)
 
 
-def read_dialogues(data: Path) -> list[DialogueToLabel]:
+def read_dialogues_to_label(data: Path) -> list[DialogueToLabel]:
     """The dialogues of a file or a snapshot folder. Raises TrainingError with the line for what is wrong."""
     return [
         DialogueToLabel(name, tuple(f"{turn.role}: {turn.content}" for turn in turns))

@@ -11,7 +11,7 @@ import pytest
 from preference.training.common.errors import TrainingError
 from preference.training.common.judging.prompts import JudgePrompt
 from preference.training.evaluators.command import main
-from preference.training.evaluators.labels import build_labeller, read_dialogues
+from preference.training.evaluators.labels import build_labeller, read_dialogues_to_label
 from preference.training.topics.categories import CATEGORIES
 
 PRESETS = Path(__file__).parents[4] / "annotation" / "project_setup" / "presets"
@@ -78,7 +78,7 @@ def test_other_categories(judge_server: str, data: Path, tmp_path: Path) -> None
 
 def test_the_prompt_shows_roles_and_names_topics_in_the_language(data: Path) -> None:
     labeller = build_labeller("judge=http://127.0.0.1:9/v1,model=m,language=zh", CATEGORIES)
-    (dialogue, _other) = read_dialogues(data)
+    (dialogue, _other) = read_dialogues_to_label(data)
     prompt = JudgePrompt(labeller.question, dialogue.lines).messages()[1]["content"]
     assert "A: How is the tea?\nB: Two words" in prompt
     assert '"food": 美食' in prompt
