@@ -28,7 +28,7 @@ PO: Final = ROOT / "frontend" / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.p
 SCRIPTS_PO: Final = PO.with_name("djangojs.po")
 APPS: Final = (
     *("accounts", "annotation", "assessment", "common", "config", "dialogues", "frontend", "generation"),
-    *("jobs", "measures", "preference", "projects"),
+    *("jobs", "measures", "operations", "preference", "projects"),
 )
 # Argument positions of message, plural and context, as in Babel's keywords.
 KEYWORDS: Final[dict[str, Any]] = {

@@ -74,6 +74,8 @@ DATABASES["default"]["OPTIONS"]["options"] = connection_options(
 if DATABASE_POOL := env.int("DATABASE_POOL", default=0):
     DATABASES["default"] |= {"CONN_MAX_AGE": 0}
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": DATABASE_POOL}
+# "transaction": DATABASE_URL names a PgBouncer that gives a connection to each transaction (docs/operators.md).
+DATABASE_POOLER = env.str("DATABASE_POOLER", default="")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {
@@ -138,6 +140,7 @@ INSTALLED_APPS = [
     "assessment",
     "preference",
     "frontend",
+    "operations",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
