@@ -1,6 +1,7 @@
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core import context as request_context
 from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -8,7 +9,9 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from accounts.mail import is_mail_set_up, send_later
 from accounts.models import User
+from common.refusals import Refusal
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -34,3 +37,18 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Called whenever a person chooses their own password."""
         user.temporary_password_until = None
         super().set_password(user, password)
+
+    def should_send_confirmation_mail(self, request: HttpRequest, email_address: Any, signup: bool) -> bool:
+        return is_mail_set_up()
+
+    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+        """Leave the message to a worker. The page says if that fails."""
+        request = request_context.request
+        context = {"request": request, "email": email, "site": settings.PUBLIC_URL, **context}
+        try:
+            send_later(self.render_mail(template_prefix, email, context))
+        except Refusal as refusal:
+            messages.error(request, str(refusal))
+
+    def format_email_subject(self, subject: str) -> str:
+        return subject

@@ -193,7 +193,7 @@ def renew_one_time_password(*, user: User) -> str:
         raise Refusal(
             "password_is_own",
             _("%(name)s has chosen a password already.") % {"name": fresh.shown_name},
-            _("They can reset it themselves from the sign-in page."),
+            _("Make a link with which they set a new one."),
         )
     plain = _set_password(fresh, None)
     fresh.save(update_fields=["password", "temporary_password_until"])
@@ -203,14 +203,24 @@ def renew_one_time_password(*, user: User) -> str:
 def _set_password(user: User, password: str | None) -> str:
     plain = password or one_time_password()
     if password is not None:
-        try:
-            validate_password(password, user)
-        except ValidationError as error:
-            raise Invalid(" ".join(error.messages), field="password") from error
+        _check_password(user, password)
     valid_until = timezone.now() + timedelta(days=ONE_TIME_PASSWORD_DAYS)
     user.temporary_password_until = valid_until if password is None else None
     user.set_password(plain)
     return plain
+
+
+def _check_password(user: User, password: str) -> None:
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise Invalid(" ".join(error.messages), field="password") from error
+
+
+def set_own_password(*, user: User, password: str) -> None:
+    """Store a password that the person has chosen. Their other sessions end. Raises Invalid."""
+    _set_password(user, password)
+    user.save(update_fields=["password", "temporary_password_until"])
 
 
 def one_time_password() -> str:

@@ -8,10 +8,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import urlsplit
 
 import redis
@@ -22,11 +22,12 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from config import embedded
+from config.findings import Finding, State
+from config.mail_check import mail
 from embedded.home import EmbeddedError
 from generation.selectors import servable_generators
 from jobs.selectors import live_workers
 
-State = Literal["ok", "warning", "problem"]
 GIGABYTE: Final = 1024**3
 OLDEST_POSTGRES: Final = 14
 MODEL_SECONDS: Final = 120
@@ -37,13 +38,6 @@ WORKER_COMMANDS: Final = {
     "training": "celery -A config worker -Q training --pool solo",
 }
 HF: Final = "generation.backends.hf.HFBackend"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    state: State
-    what: str
-    remedy: str = ""
 
 
 def embedded_servers() -> Iterable[Finding]:
@@ -296,10 +290,12 @@ CHECKS: Final[tuple[Callable[[], Iterable[Finding]], ...]] = (
 )
 
 
-def examine(*, quick: bool = False) -> Iterable[Finding]:
+def examine(*, quick: bool = False, mail_to: str = "") -> Iterable[Finding]:
+    """quick: load no models. mail_to: send a message there."""
     for check in CHECKS:
         if not (quick and check is generators):
             yield from check()
+    yield from mail(mail_to=mail_to)
 
 
 def terminal_language() -> str:

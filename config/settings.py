@@ -14,6 +14,7 @@ from environs import Env
 from config import embedded, openapi_settings
 from config.database_timeouts import connection_options
 from config.logging import configure_logging
+from config.mail_url import parse_mail_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Env()
@@ -225,6 +226,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "accounts.adapters.AccountAdapter"
 ACCOUNT_SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
+ACCOUNT_FORMS = {"reset_password": "accounts.forms.ForgottenPasswordForm"}
 ACCOUNT_RATE_LIMITS = {"login_failed": env.str("LOGIN_RATE_LIMIT", default="10/m/ip,5/5m/key")}
 USERSESSIONS_TRACK_ACTIVITY = False
 BEHIND_PROXY = env.bool("BEHIND_PROXY", default=PUBLIC_URL.startswith("https://"))
@@ -249,6 +251,25 @@ SOCIALACCOUNT_PROVIDERS = {
         else [],
     }
 }
+
+# Of a link that sets a new password, sent by e-mail or made by a manager.
+PASSWORD_RESET_TIMEOUT = env.int("PASSWORD_LINK_HOURS", default=72) * 3600
+
+# --- e-mail ----------------------------------------------------------------------------------------------------------
+# Empty: no page offers what needs e-mail. Workers send it, never a request.
+EMAIL_URL = env.str("EMAIL_URL", default="")
+mail_server = parse_mail_url(EMAIL_URL)
+EMAIL_BACKEND = mail_server.backend
+EMAIL_HOST, EMAIL_PORT = mail_server.host, mail_server.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail_server.user, mail_server.password
+EMAIL_USE_SSL, EMAIL_USE_TLS = mail_server.use_ssl, mail_server.use_tls
+EMAIL_FILE_PATH = mail_server.file_path
+EMAIL_TIMEOUT = 10  # seconds, for each answer of the server
+DEFAULT_FROM_EMAIL = (
+    env.str("DEFAULT_FROM_EMAIL", default="")
+    or f"Lapidary <lapidary@{urlsplit(PUBLIC_URL).hostname or 'localhost'}>"
+)
+SERVER_EMAIL = DEFAULT_FROM_EMAIL
 
 # --- language, time --------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"

@@ -1,7 +1,7 @@
 """The URLs of all pages. Each page module defines its own."""
 
 from frontend.pages import message_catalog, service_worker
-from frontend.pages.account import api_tokens, preferences, profile
+from frontend.pages.account import api_tokens, password_links, preferences, profile
 from frontend.pages.assessment import (
     collections,
     join,
@@ -79,6 +79,7 @@ urlpatterns = [
     *message_catalog.urlpatterns,
     *service_worker.urlpatterns,
     *profile.urlpatterns,
+    *password_links.urlpatterns,
     *api_tokens.urlpatterns,
     *preferences.urlpatterns,
 ]

@@ -267,7 +267,7 @@ def renew_invitation(*, project: Project, actor: User | None, user: User) -> str
         raise Refusal(
             "not_yours",
             _("%(name)s takes part in more than this project.") % {"name": user.shown_name},
-            _("They can reset their password themselves from the sign-in page."),
+            _("Ask whoever runs this server for a link."),
         )
     plain = renew_one_time_password(user=user)
     record(user, kind="invited_again", project=project, actor=actor)

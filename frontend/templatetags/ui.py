@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from accounts.mail import is_mail_set_up
 from frontend.charts.chart import Chart
 from frontend.pages.message_catalog import catalog_url
 from frontend.preferences import theme_of
@@ -102,6 +103,11 @@ APPLE_CAPS: Final = {**CAPS, "mod": "⌘", "ctrl": "⌃", "alt": "⌥", "shift":
 def message_catalog_url(language: str) -> str:
     """The URL of the texts of scripts in this language."""
     return catalog_url(language)
+
+
+@register.simple_tag
+def mail_is_set_up() -> bool:
+    return is_mail_set_up()
 
 
 @register.simple_tag

@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
 
 from config import doctor
-from config.doctor import Finding
+from config.findings import Finding
 from generation.models import BackendKind, Generator
 from jobs.services import record_heartbeat
 from preference.registry.services.trained_models import remove_model

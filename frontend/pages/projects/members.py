@@ -1,5 +1,6 @@
 """The members of a project: add, invite, change roles, remove, undo."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import uuid4
 
@@ -18,9 +19,11 @@ from django_htmx.http import trigger_client_event
 
 from accounts.services import ONE_TIME_PASSWORD_DAYS, find_person
 from common.refusals import Refusal
-from frontend.pages.requests import signed_in
+from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.paging import keyset_page
 from projects.models import Membership, Project, Protocol, Role
+from projects.password_links.selectors import renewable_people
+from projects.password_links.services import make_member_link
 from projects.roles import Capability
 from projects.selectors import find_member, groups_of, members_of, project_for
 from projects.services import (
@@ -91,14 +94,15 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
 def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse:
     search = request.GET.get("q", "").replace("\0", "").strip()[:150]
     rows = members_of(project, search)
+    page = keyset_page(rows, request.GET.get("before"))
     context: dict[str, Any] = {
         "project": project,
         "title": _("Members"),
-        "page": keyset_page(rows, request.GET.get("before")),
+        "page": page,
         "count": members_of(project).count(),
         "search": search,
         "groups": groups_of(project),
-        **_columns(project),
+        **_columns(request, project, page.rows),
         "add_form": AddForm(auto_id="add_%s"),
         "invite_form": InviteForm(auto_id="invite_%s"),
         **more,
@@ -106,10 +110,16 @@ def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse
     return render(request, "projects/members/members.html", context, status=more.get("status", 200))
 
 
-def _columns(project: Project) -> dict[str, Any]:
+def _columns(request: HttpRequest, project: Project, rows: Iterable[Membership]) -> dict[str, Any]:
     """The context of members/row.html. Only labelling projects plan dialogues for groups."""
-    has_groups = project.protocol == Protocol.LABELLING
-    return {"roles": Role.choices, "has_groups": has_groups, "max_group_name": MAX_GROUP_NAME}
+    actor = signed_in(request)
+    others = [row.user for row in rows if row.user_id != actor.pk and not row.user.temporary_password_until]
+    return {
+        "roles": Role.choices,
+        "has_groups": project.protocol == Protocol.LABELLING,
+        "max_group_name": MAX_GROUP_NAME,
+        "renewable": renewable_people(actor, others),
+    }
 
 
 @require_POST
@@ -173,6 +183,22 @@ def renew(request: HttpRequest, slug: str, username: str) -> HttpResponse:
 
 @require_POST
 @login_required
+@never_cache
+@sensitive_variables("link")
+def password_link(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    """A link with which a member sets a new password. Only this response has it."""
+    project = _project(request, slug)
+    link = make_member_link(
+        project=project,
+        actor=signed_in(request),
+        user=find_member(project, username),
+        link_id=posted_uuid(request, "link_id"),
+    )
+    return _render(request, project, password_link=link)
+
+
+@require_POST
+@login_required
 def change_roles(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     """Set exactly the ticked roles or, to undo, the comma-separated roles in `before`.
 
@@ -210,9 +236,13 @@ def _changed(request: HttpRequest, project: Project, change: RolesChange) -> Htt
     if "HX-Request" not in request.headers:
         messages.success(request, _describe_change(change) if change.after else _removed(change))
         return redirect("members", project.slug)
-    row = members_of(project).filter(user=change.user).first()
-    context = {"project": project, "row": row, "change": change, **_columns(project)}
-    return render(request, "projects/members/row.html", context)
+    return _render_row(request, project, change.user.username, change=change)
+
+
+def _render_row(request: HttpRequest, project: Project, username: str, **more: Any) -> HttpResponse:
+    row = members_of(project).filter(user__username=username).first()
+    columns = _columns(request, project, [row] if row else [])
+    return render(request, "projects/members/row.html", {"project": project, "row": row, **columns, **more})
 
 
 @require_POST
@@ -231,8 +261,7 @@ def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse
         return _refused(request, project, username, refusal)
     if "HX-Request" not in request.headers:
         return redirect("members", slug)
-    row = members_of(project).filter(user__username=username).first()
-    page = render(request, "projects/members/row.html", {"project": project, "row": row, **_columns(project)})
+    page = _render_row(request, project, username)
     return trigger_client_event(page, "toast", {"text": _("Saved."), "tone": "good"})
 
 
@@ -241,10 +270,10 @@ def _removed(change: RolesChange) -> str:
 
 
 def _refused(request: HttpRequest, project: Project, username: str, refusal: Refusal) -> HttpResponse:
-    row: Membership | None = members_of(project).filter(user__username=username).first()
-    if row is None or "HX-Request" not in request.headers:
+    is_member = members_of(project).filter(user__username=username).exists()
+    if not is_member or "HX-Request" not in request.headers:
         raise refusal
-    page = render(request, "projects/members/row.html", {"project": project, "row": row, **_columns(project)})
+    page = _render_row(request, project, username)
     return trigger_client_event(page, "toast", {"text": str(refusal), "tone": "bad"})
 
 
@@ -256,4 +285,5 @@ urlpatterns = [
     path("p/<slug:slug>/members/<str:username>/group/", change_group, name="member_group"),
     path("p/<slug:slug>/members/<str:username>/remove/", remove, name="member_remove"),
     path("p/<slug:slug>/members/<str:username>/password/", renew, name="member_password"),
+    path("p/<slug:slug>/members/<str:username>/password-link/", password_link, name="member_password_link"),
 ]

@@ -20,6 +20,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--quick", action="store_true", help="do not load the models, which takes seconds"
         )
+        parser.add_argument(
+            "--mail-to", default="", help="send a message to this address (default: send nothing)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         with translation.override(doctor.terminal_language()):
@@ -27,7 +30,7 @@ class Command(BaseCommand):
 
     def print_findings(self, **options: Any) -> None:
         findings = []
-        for finding in doctor.examine(quick=options["quick"]):
+        for finding in doctor.examine(quick=options["quick"], mail_to=options["mail_to"]):
             findings.append(finding)
             if not options["json"]:
                 self.stdout.write(f"{MARKS[finding.state]}  {finding.what}  {finding.remedy}".rstrip())

@@ -1,0 +1,22 @@
+"""Forms of allauth that this project changes (ACCOUNT_FORMS)."""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.account.forms import ResetPasswordForm
+from django.http import HttpRequest
+
+from accounts.mail import request_reset_mail
+
+
+class ForgottenPasswordForm(ResetPasswordForm):  # type: ignore[misc]
+    """Looks up no account: the worker that sends the e-mail does."""
+
+    def clean_email(self) -> str:
+        return str(get_adapter().clean_email(self.cleaned_data["email"].lower()))
+
+    def save(self, request: HttpRequest, **kwargs: Any) -> str:
+        """Raises Refusal "mail_unavailable"."""
+        email = str(self.cleaned_data["email"])
+        request_reset_mail(email=email)
+        return email
