@@ -17,6 +17,7 @@ from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, Task
 from generation.models import BackendKind, Generator
 from projects.models import Membership, Project, Role
+from tests.concurrency.connections import post_with_retry
 from tests.processes import Stack
 from tests.sizes import ANNOTATORS
 from tests.sizes import AUTHORED_TASKS as TASKS
@@ -48,7 +49,7 @@ async def claim_and_write(client: httpx.AsyncClient, token: str) -> Counter[str]
         claim = {"claim_id": str(uuid4())}
         first, second = await asyncio.gather(
             *(
-                client.post("/api/v1/projects/crowd/assignments/", json=claim, headers=headers)
+                post_with_retry(client, "/api/v1/projects/crowd/assignments/", json=claim, headers=headers)
                 for _ in range(2)
             )
         )
@@ -60,8 +61,13 @@ async def claim_and_write(client: httpx.AsyncClient, token: str) -> Counter[str]
         assert first.json()["id"] == second.json()["id"]
         turn = {"id": str(uuid4()), "position": 0, "text": "Hello there"}
         address = f"/api/v1/assignments/{first.json()['id']}/turns/"
-        sent = await asyncio.gather(*(client.post(address, json=turn, headers=headers) for _ in range(2)))
-        assert sorted(answer.status_code for answer in sent) == [200, 201], [a.text for a in sent]
+        sent = await asyncio.gather(
+            *(post_with_retry(client, address, json=turn, headers=headers) for _ in range(2))
+        )
+        # Both are 200 if the connection broke after the turn was stored.
+        assert sorted(answer.status_code for answer in sent) in ([200, 201], [200, 200]), [
+            a.text for a in sent
+        ]
         claims_by_dialogue["acknowledged"] += 1
 
 

@@ -28,6 +28,7 @@ from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from projects.models import Membership, Project, Role
+from tests.concurrency.connections import post_with_retry
 from tests.processes import Stack, wait_until
 from tests.sizes import ANNOTATORS, LABELLED_DIALOGUES
 
@@ -75,11 +76,7 @@ class Labeller:
         self.seen: Counter[str] = Counter()
 
     async def send(self, address: str, body: dict[str, Any]) -> httpx.Response:
-        """Post, and retry once if the connection broke: the server may have closed it when it became idle."""
-        try:
-            return await self.client.post(address, json=body, headers=self.headers)
-        except httpx.TransportError:
-            return await self.client.post(address, json=body, headers=self.headers)
+        return await post_with_retry(self.client, address, json=body, headers=self.headers)
 
     async def maybe_twice(self, address: str, body: dict[str, Any]) -> httpx.Response:
         sends = 2 if self.rng.random() < 0.3 else 1
