@@ -140,6 +140,13 @@ def _build_judge(specification: Specification) -> Evaluator:
     )
 
 
+def _build_lexical(specification: Specification) -> Evaluator:
+    from preference.training.evaluators.lexical import fit_lexical
+
+    data = Path(specification.required(_("a snapshot folder, to fit on its split train")))
+    return fit_lexical(data, name=specification.name)
+
+
 DEVICES = ("auto", "cpu", "cuda")
 TEMPLATES = ("inst", "chat")
 WEIGHTS = ("equal", "human")
@@ -165,6 +172,9 @@ KINDS: Mapping[str, Kind] = {
     "rouge_l": Kind(_build_rouge_l, "rouge_l", "overlap with the reference (rouge-score)"),
     "length": Kind(_build_length, "length[=words]", "control: characters or words"),
     "distinct": Kind(_build_distinct, "distinct[=N]", "control: share of different n-grams"),
+    "lexical": Kind(
+        _build_lexical, "lexical=SNAPSHOT", "control: n-grams of the reply alone, fitted on train"
+    ),
     "random": Kind(_build_random, "random[=SEED]", "control: a random number"),
 }
 
