@@ -116,6 +116,11 @@ def messages_of(session: Session) -> tuple[list[Message], str]:
 
 
 def degraded_replies(system: System, count: int) -> list[tuple[str, dict[str, Any]]]:
-    """The last replies that participants got of a degraded system, newest first: text and trace."""
-    replied = Turn.objects.filter(session__system=system, state=TurnState.REPLIED)
+    """The last replies that participants got of a degraded system, newest first: text and trace.
+
+    Imported replies are left out: nobody knows how they were made.
+    """
+    replied = Turn.objects.filter(
+        session__system=system, state=TurnState.REPLIED, trace__has_key="source_text"
+    )
     return list(replied.order_by("-replied_at").values_list("reply__text", "trace")[:count])

@@ -23,6 +23,7 @@ from assessment.report.selectors.run_report import run_report
 from assessment.sessions.models.conversations import Rating, Session, SessionState, Turn
 from assessment.sessions.models.participants import Assignment, Participant
 from assessment.sessions.models.runs import Run, RunState
+from assessment.sessions.selectors.turns import degraded_replies
 from assessment.systems.models import Connector, System
 from assessment.systems.selectors.identity import identity_words_in
 from projects.models import Project
@@ -67,6 +68,15 @@ def test_degraded_replies_tell_where_they_are_from(study: Project) -> None:
     turns = Turn.objects.filter(session__system__connector=Connector.DEGRADED)
     assert turns.count() == PEOPLE * 4
     assert all("source_text" in turn.trace for turn in turns)
+
+
+def test_replies_of_unknown_making_are_not_explained(study: Project) -> None:
+    system = System.objects.get(project=study, connector=Connector.DEGRADED)
+    texts = [text for text, _trace in degraded_replies(system, 1000)]
+    assert len(texts) == PEOPLE * 4
+    imported = Turn.objects.filter(session__system=system).order_by("replied_at")[0]
+    Turn.objects.filter(pk=imported.pk).update(trace={})
+    assert len(degraded_replies(system, 1000)) == len(texts) - 1
 
 
 def test_a_second_run_changes_only_the_address_of_the_bots(study: Project) -> None:
