@@ -19,8 +19,8 @@ def draw_histogram(run: ScoringRun) -> Chart:
     marks = [Mark(n, f"{low:.{DIGITS}g} – {high:.{DIGITS}g}: {n}") for low, high, n in bins]
     title = _("How are the scores distributed?")
     note = ngettext("n = %(n)d score", "n = %(n)d scores", run.scored) % {"n": run.scored}
-    meaning = str(KINDS[run.evaluator].meaning)
-    svg = draw_columns(labels, marks, x=meaning, y=_("rows"), description=f"{title} {run_title(run)}, {note}")
+    description = f"{title} {run_title(run)}: {KINDS[run.evaluator].meaning}, {note}"
+    svg = draw_columns(labels, marks, x=_("score"), y=_("rows"), description=description)
     return Chart(
         name="scores",
         title=title,
