@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import ApiToken, Scope, User
+from accounts.selectors import live_tokens
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotAllowed, NotFound, Refusal
 
@@ -91,8 +92,7 @@ def _check_token(user: User, name: str, scopes: Sequence[str]) -> None:
             _("A token needs at least one scope of: %(scopes)s.") % {"scopes": ", ".join(Scope.values)},
             field="scopes",
         )
-    live = ApiToken.objects.filter(user=user, revoked_at=None).exclude(expires_at__lt=timezone.now())
-    if live.count() >= MAX_LIVE_TOKENS:
+    if live_tokens(user).count() >= MAX_LIVE_TOKENS:
         raise Refusal(
             "too_many_tokens",
             _("You have %(n)d valid tokens already.") % {"n": MAX_LIVE_TOKENS},

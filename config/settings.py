@@ -225,6 +225,11 @@ ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "accounts.adapters.AccountAdapter"
+ACCOUNT_FORMS = {
+    "change_password": "frontend.pages.account.password_forms.PasswordChangeForm",
+    "set_password": "frontend.pages.account.password_forms.FirstPasswordForm",
+    "reset_password_from_key": "frontend.pages.account.password_forms.PasswordResetForm",
+}
 ACCOUNT_SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
 ACCOUNT_FORMS = {"reset_password": "accounts.forms.ForgottenPasswordForm"}
 ACCOUNT_RATE_LIMITS = {"login_failed": env.str("LOGIN_RATE_LIMIT", default="10/m/ip,5/5m/key")}

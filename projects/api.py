@@ -81,12 +81,11 @@ class ProjectInput(StrictSerializer):
 class MemberSerializer(serializers.ModelSerializer[Membership]):
     username = serializers.CharField(source="user.username")
     shown_name = serializers.CharField(source="user.shown_name")
-    email = serializers.CharField(source="user.email")
     roles = serializers.ListField(child=serializers.ChoiceField(choices=Role.choices))
 
     class Meta:
         model = Membership
-        fields = ["username", "shown_name", "email", "roles", "joined_at"]
+        fields = ["username", "shown_name", "roles", "joined_at"]
 
 
 class RolesInput(StrictSerializer):

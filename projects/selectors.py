@@ -39,14 +39,13 @@ def memberships_by_project(user: User, projects: Iterable[Project]) -> dict[int,
 
 
 def members_of(project: Project, search: str = "") -> QuerySet[Membership]:
-    """The members in the order in which they joined. search: part of a name or e-mail address."""
+    """The members in the order in which they joined. search: part of a name.
+
+    E-mail addresses are neither shown nor searched: whoever adds a person by name must not learn them.
+    """
     rows = Membership.objects.filter(project=project).select_related("user")
     if search:
-        rows = rows.filter(
-            Q(user__username__icontains=search)
-            | Q(user__display_name__icontains=search)
-            | Q(user__email__icontains=search)
-        )
+        rows = rows.filter(Q(user__username__icontains=search) | Q(user__display_name__icontains=search))
     return rows
 
 

@@ -10,14 +10,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from allauth.account.forms import default_token_generator
+from allauth.account.utils import user_pk_to_url_str
 from django.conf import settings
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from accounts.models import User
-from accounts.services import create_user
+from accounts.models import ApiToken, Scope, User
+from accounts.selectors import live_tokens
+from accounts.services import create_token, create_user, revoke_token
+from frontend.pages.account.password_forms import PasswordResetForm
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -135,3 +139,52 @@ def test_single_sign_on_is_offered_if_it_is_set_up() -> None:
     assert status == 200
     assert "Example University" in html
     assert "/accounts/oidc/university/login/" in html
+
+
+def tokens_of(user: User) -> tuple[ApiToken, ApiToken]:
+    first, second = (create_token(user=user, name=name, scopes=[Scope.READ])[0] for name in ("one", "two"))
+    return first, second
+
+
+def test_changing_the_password_asks_about_the_api_tokens(client: Client, ann: User) -> None:
+    first, second = tokens_of(ann)
+    gone = create_token(user=ann, name="revoked before", scopes=[Scope.READ])[0]
+    revoke_token(user=ann, token_id=gone.pk)
+    theirs = create_token(
+        user=create_user(username="bob", password=PASSWORD)[0], name="bob's", scopes=["read"]
+    )[0]
+    client.force_login(ann)
+    html = client.get(reverse("account_change_password")).content.decode()
+    assert f"one ({first.prefix}…" in html
+    assert "revoked before" not in html
+    assert f'value="{first.pk}" checked' not in html
+    sent = {"oldpassword": PASSWORD, "password1": PASSWORD + "2", "password2": PASSWORD + "2"}
+    refused = client.post(reverse("account_change_password"), sent | {"revoked_tokens": [theirs.pk]})
+    assert refused.status_code == 200
+    client.post(reverse("account_change_password"), sent | {"revoked_tokens": [first.pk]})
+    assert [live_tokens(ann).get(), live_tokens(theirs.user).get()] == [second, theirs]
+
+
+def test_a_reset_proposes_to_revoke_every_token(client: Client, ann: User) -> None:
+    first, second = tokens_of(ann)
+    form = PasswordResetForm(user=ann, temp_key="unused")
+    assert form.fields["revoked_tokens"].initial == [str(second.pk), str(first.pk)]
+    key = default_token_generator.make_token(ann)
+    address = reverse("account_reset_password_from_key", args=[user_pk_to_url_str(ann), key])
+    page = client.get(address, follow=True)
+    html = page.content.decode()
+    assert html.count(" checked") == 2
+    chosen = {
+        "revoked_tokens": [first.pk, second.pk],
+        "password1": PASSWORD + "2",
+        "password2": PASSWORD + "2",
+    }
+    client.post(page.redirect_chain[-1][0], chosen)
+    ann.refresh_from_db()
+    assert ann.check_password(PASSWORD + "2")
+    assert not live_tokens(ann).exists()
+
+
+def test_nobody_without_tokens_is_asked(client: Client, ann: User) -> None:
+    client.force_login(ann)
+    assert "API tokens to revoke" not in client.get(reverse("account_change_password")).content.decode()

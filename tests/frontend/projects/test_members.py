@@ -126,12 +126,28 @@ def test_only_managers_act_on_members(
     assert Membership.objects.get(user=ann).roles == ["annotator"]
 
 
-@pytest.mark.parametrize("search, found", [("ann", True), ("ANN@", True), ("nobody", False), ("%", False)])
+@pytest.mark.parametrize(
+    "search, found", [("ann", True), ("AN", True), ("ann@", False), ("nobody", False), ("%", False)]
+)
 def test_members_are_searched(
     maras_browser: Client, project: Project, ann: User, search: str, found: bool
 ) -> None:
     html = text_of(maras_browser.get(reverse("members", args=["chit-chat"]), {"q": search}))
     assert (f'id="member-{ann.pk}"' in html) == found
+
+
+def test_nobody_learns_the_address_of_a_person_added_by_name(
+    maras_browser: Client, project: Project, mara: User
+) -> None:
+    User.objects.create(username="zoe", email="zoe@private.example")
+    added = maras_browser.post(
+        reverse("member_add", args=["chit-chat"]), {"who": "zoe", "roles": ["annotator"]}
+    )
+    page = maras_browser.get(reverse("members", args=["chit-chat"]))
+    answers = [added, page, maras_browser.get("/api/v1/projects/chit-chat/members/")]
+    assert "zoe" in text_of(page)
+    assert Membership.objects.filter(user__username="zoe").exists()
+    assert not [answer for answer in answers if "private.example" in answer.content.decode()]
 
 
 def test_the_page_of_members_costs_the_same_with_many(
