@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, NotSupportedError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import translation
 from django.utils.translation import gettext as _
 
 from config import embedded
+from config.database_timeouts import VARIABLES
+from config.database_version import OLDEST_POSTGRES
 from config.findings import Finding, State
 from config.mail_check import mail
 from embedded.home import EmbeddedError
@@ -29,7 +31,6 @@ from generation.selectors import servable_generators
 from jobs.selectors import live_workers
 
 GIGABYTE: Final = 1024**3
-OLDEST_POSTGRES: Final = 14
 MODEL_SECONDS: Final = 120
 WORKER_COMMANDS: Final = {
     "default": "celery -A config worker -Q default --beat",
@@ -63,6 +64,13 @@ def database() -> Iterable[Finding]:
     try:
         connection.ensure_connection()
         version = connection.cursor().execute("SHOW server_version").fetchone()[0]
+    except NotSupportedError as error:  # Django connects to no older server
+        yield Finding(
+            "problem",
+            _("PostgreSQL is too old: {error}").format(error=first_line(error)),
+            _("Use {version} or newer.").format(version=OLDEST_POSTGRES),
+        )
+        return
     except DatabaseError as error:
         yield Finding(
             "problem",
@@ -79,6 +87,23 @@ def database() -> Iterable[Finding]:
     else:
         yield Finding(
             "ok", _("The database answers: PostgreSQL {version}.").format(version=version.split()[0])
+        )
+    if settings.DATABASE_POOLER:
+        yield from pooled_timeouts()
+
+
+def pooled_timeouts() -> Iterable[Finding]:
+    """PgBouncer takes no timeouts from us, so its configuration or the role must set them."""
+    missing = []
+    for name in VARIABLES:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SHOW {name}")
+            missing += [name] if cursor.fetchone()[0] == "0" else []
+    if "lock_timeout" in missing or "idle_in_transaction_session_timeout" in missing:
+        yield Finding(
+            "warning",
+            _("Behind the pooler these timeouts are off: {names}.").format(names=", ".join(missing)),
+            _("Set them in PgBouncer's connect_query (docs/operators/database.md)."),
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import dj_database_url
+from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -67,16 +68,23 @@ DATABASES: dict[str, Any] = {
     "default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)
 }
 DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
-DATABASES["default"]["OPTIONS"]["options"] = connection_options(
-    env, DATABASES["default"]["OPTIONS"].get("options", "")
-)
+# "transaction": DATABASE_URL names a PgBouncer that lends a connection for each transaction.
+DATABASE_POOLER = env.str("DATABASE_POOLER", default="")
+if DATABASE_POOLER not in ("", "transaction"):
+    raise ImproperlyConfigured("DATABASE_POOLER is not understood. Write transaction, or leave it out.")
+if DATABASE_POOLER:
+    # A cursor or a prepared statement would stay on one connection, and the next query use another.
+    DATABASES["default"] |= {"DISABLE_SERVER_SIDE_CURSORS": True}
+    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None
+else:  # PgBouncer refuses connections with options
+    DATABASES["default"]["OPTIONS"]["options"] = connection_options(
+        env, DATABASES["default"]["OPTIONS"].get("options", "")
+    )
 # How many connections the threads of a process share; 0: each thread keeps its own. For workers with many threads:
 # Celery disconnects a thread after every task, and reconnecting costs more than the queries of a short one.
 if DATABASE_POOL := env.int("DATABASE_POOL", default=0):
     DATABASES["default"] |= {"CONN_MAX_AGE": 0}
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": DATABASE_POOL}
-# "transaction": DATABASE_URL names a PgBouncer that gives a connection to each transaction (docs/operators.md).
-DATABASE_POOLER = env.str("DATABASE_POOLER", default="")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {
@@ -129,6 +137,15 @@ CELERY_BEAT_SCHEDULE = {
 if env.str("PROLIFIC_TOKEN", default=""):
     # The panel tells who left, so that their places reopen before their assignments expire.
     CELERY_BEAT_SCHEDULE["sync-panel"] = {"task": "assessment.sessions.sync_panel", "schedule": 60.0}
+
+# Days that leftovers stay, by kind, and whether they are deleted every night.
+RETENTION: dict[str, str] = env.dict("RETENTION", default={})
+if env.bool("RETENTION_DAILY", default=False):
+    CELERY_BEAT_SCHEDULE["clean"] = {
+        "task": "operations.tasks.clean_daily",
+        "schedule": crontab(hour="3", minute="30"),  # UTC
+        "options": {"expires": 3600},
+    }
 
 # --- applications ----------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [

@@ -180,8 +180,8 @@ def start_export(
 
 
 @transaction.atomic
-def remove_file(*, export: Export, actor: User) -> Export:
-    """Free the space of a finished export; its manifest stays readable. Safe to repeat.
+def remove_file(*, export: Export, actor: User | None) -> Export:
+    """Free the space of a finished export; its manifest stays readable. actor None: `clean`. Safe to repeat.
 
     Raises Refusal not_ready while it is written: cancel it first.
     """

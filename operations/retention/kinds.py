@@ -1,0 +1,199 @@
+"""What may be deleted by age. Each function finds the leftovers of one kind, and deletes them unless it is a dry run.
+
+Every deletion looks again at what it deletes, because people work meanwhile; two runs at once do no harm.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+from allauth.usersessions.models import UserSession
+from django.contrib.sessions.models import Session
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet, Sum
+
+from dialogues.services.uploads import upload_path
+from generation.models import CandidateRequest, RequestState
+from jobs.models import LIVE_STATES, Job, JobState
+from preference.data.models.exports import Export
+from preference.data.models.snapshots import Snapshot
+from preference.data.services.exports import remove_file
+from preference.data.storage import exports_root, remove_folder, snapshots_root
+from preference.registry.files import files_in, models_root
+from preference.runs.files import CHECKPOINTS, folder_of_run
+from preference.runs.models import TrainingRun
+
+STOPPED = (JobState.FAILED, JobState.CANCELLED)
+SCRATCH = ("evaluations", "scoring", "meta-evaluations")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Rows or files of one kind, and their bytes on disk; 0 bytes for rows."""
+
+    count: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: "Amount") -> "Amount":
+        return Amount(self.count + other.count, self.bytes + other.bytes)
+
+
+def clean_sessions(before: datetime, *, dry_run: bool) -> Amount:
+    """Sessions that expired before then, and what is listed on their owners' pages of sessions."""
+    expired = Session.objects.filter(expire_date__lt=before)
+    live = Session.objects.filter(session_key=OuterRef("session_key"))
+    listed = UserSession.objects.filter(~Exists(live) | Exists(live.filter(expire_date__lt=before)))
+    # A session that has just begun may be listed before it is stored.
+    listed = listed.filter(created_at__lt=before - timedelta(days=1))
+    amount = Amount(expired.count())
+    if not dry_run:
+        listed.delete()
+        expired.delete()
+    return amount
+
+
+def clean_uploads(before: datetime, *, dry_run: bool) -> Amount:
+    """Files of imports that no live job needs, and partial ones of killed web processes."""
+    return _clean_paths(upload_path(UUID(int=0)).parent, before, dry_run=dry_run, needed=_is_live_job)
+
+
+def clean_exports(before: datetime, *, dry_run: bool) -> Amount:
+    exports = Export.objects.filter(job__state=JobState.DONE, job__ended_at__lt=before).exclude(path="")
+    amount = Amount(exports.count(), exports.aggregate(total=Sum("bytes"))["total"] or 0)
+    if not dry_run:
+        for export in exports:
+            remove_file(export=export, actor=None)
+    return amount
+
+
+def clean_requests(before: datetime, *, dry_run: bool) -> Amount:
+    """Requests made ahead for a draft. One that somebody waited for, or that has candidates, is part of the log."""
+    ended = (RequestState.FAILED, RequestState.CANCELLED)
+    requests = CandidateRequest.objects.filter(
+        state__in=ended, wanted_at=None, candidate_set=None, ended_at__lt=before
+    )
+    return Amount(requests.count()) if dry_run else Amount(requests.delete()[0])
+
+
+def clean_scratch(before: datetime, *, dry_run: bool) -> Amount:
+    """Working folders of jobs that ended without a result; a successful job deletes its own."""
+    amounts = (
+        _clean_paths(models_root() / name, before, dry_run=dry_run, needed=_is_live_job) for name in SCRATCH
+    )
+    return sum(amounts, start=Amount())
+
+
+def clean_checkpoints(before: datetime, *, dry_run: bool) -> Amount:
+    """A training without them can still be resumed, and then begins again."""
+    return sum((_remove_checkpoints(run, dry_run=dry_run) for run in _stopped_runs(before)), start=Amount())
+
+
+def clean_leftovers(before: datetime, *, dry_run: bool) -> Amount:
+    """Folders of exports of deleted projects, and unfinished folders of snapshots whose worker was killed."""
+    exports = _clean_paths(exports_root(), before, dry_run=dry_run, needed=_is_export)
+    return exports + _clean_paths(snapshots_root(), before, dry_run=dry_run, needed=_is_snapshot)
+
+
+KINDS: dict[str, Callable[..., Amount]] = {
+    "sessions": clean_sessions,
+    "uploads": clean_uploads,
+    "exports": clean_exports,
+    "requests": clean_requests,
+    "scratch": clean_scratch,
+    "checkpoints": clean_checkpoints,
+    "leftovers": clean_leftovers,
+}
+
+
+def _clean_paths(folder: Path, before: datetime, *, dry_run: bool, needed: Callable[[str], bool]) -> Amount:
+    """The files and folders in `folder` whose newest file is older, unless their name says that they are needed."""
+    found = Amount()
+    for path, size in _old_paths(folder, before):
+        if needed(path.name):
+            continue
+        found += Amount(1, size)
+        if not dry_run:
+            _delete(path)
+    return found
+
+
+def _old_paths(folder: Path, before: datetime) -> Iterator[tuple[Path, int]]:
+    """What is directly in the folder and was last written before then, with its bytes."""
+    for path in sorted(folder.glob("*")):
+        try:
+            parts = [path, *path.rglob("*")] if path.is_dir() else [path]
+            stats = [part.lstat() for part in parts]
+        except FileNotFoundError:  # its owner deletes it
+            continue
+        if max(stat.st_mtime for stat in stats) < before.timestamp():
+            yield (
+                path,
+                sum(stat.st_size for part, stat in zip(parts, stats, strict=True) if not part.is_dir()),
+            )
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        remove_folder(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _is_live_job(name: str) -> bool:
+    """Whether the job that a file or folder is named after waits or runs."""
+    id = _uuid_of(name.partition(".")[0])
+    return id is not None and Job.objects.filter(pk=id, state__in=LIVE_STATES).exists()
+
+
+def _is_export(name: str) -> bool:
+    """Whether a folder belongs to an export that is being written or whose file is there."""
+    id = _uuid_of(name)
+    exports = Export.objects.filter(pk=id) if id else Export.objects.none()
+    return exports.exclude(path="").exists() or exports.filter(job__state__in=LIVE_STATES).exists()
+
+
+def _is_snapshot(name: str) -> bool:
+    """Whether a folder is a finished snapshot, also one of a deleted project, or is being written."""
+    if not name.startswith("."):
+        return True
+    id = _uuid_of(name.removeprefix(".").partition(".")[0])
+    return id is not None and Snapshot.objects.filter(pk=id, job__state__in=LIVE_STATES).exists()
+
+
+def _uuid_of(name: str) -> UUID | None:
+    try:
+        return UUID(name)
+    except ValueError:
+        return None
+
+
+def _stopped_runs(before: datetime) -> QuerySet[TrainingRun]:
+    return TrainingRun.objects.filter(job__state__in=STOPPED, job__ended_at__lt=before).exclude(folder="")
+
+
+def _remove_checkpoints(run: TrainingRun, *, dry_run: bool) -> Amount:
+    folder = folder_of_run(run) / CHECKPOINTS
+    removed = folder.with_name(f"{CHECKPOINTS}.removed")  # also what a killed run left
+    amount = _set_aside(run, folder, removed if not dry_run else None)
+    if not dry_run:
+        shutil.rmtree(removed, ignore_errors=True)
+    return amount
+
+
+@transaction.atomic
+def _set_aside(run: TrainingRun, folder: Path, removed: Path | None) -> Amount:
+    """Rename the checkpoints while the job is locked, so that nobody resumes the training from them. None: only count.
+
+    Deleting them takes longer than a transaction may.
+    """
+    job = Job.objects.select_for_update().get(pk=run.job_id)
+    if job.state not in STOPPED or not folder.is_dir():
+        return Amount()
+    files = files_in(folder)
+    if removed is not None:
+        shutil.rmtree(removed, ignore_errors=True)
+        folder.rename(removed)
+    return Amount(len(files), sum(files.values()))
