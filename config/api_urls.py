@@ -9,6 +9,7 @@ v1 = [
     path("", include("accounts.api")),
     path("", include("annotation.project_setup.api")),  # before projects.api: one address, GET and POST
     path("", include("projects.api")),
+    path("", include("projects.invitations.api")),
     path("", include("projects.password_links.api")),
     path("", include("jobs.api")),
     path("", include("dialogues.api")),

@@ -132,6 +132,7 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"queue": "chat", "expires": 60},
     },
     "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
+    "send-invitations": {"task": "projects.tasks.send_invitations", "schedule": 60.0},
     "reap-assessments": {"task": "assessment.sessions.reap_expired_assignments", "schedule": 30.0},
 }
 if env.str("PROLIFIC_TOKEN", default=""):

@@ -25,7 +25,7 @@ from frontend.pages.labelling import agreement, confirmations, disagreement, dis
 from frontend.pages.labelling import workbench as labelling_workbench
 from frontend.pages.learning import evaluations, models, training
 from frontend.pages.onboarding import admission, admission_test, guidelines, threads
-from frontend.pages.projects import home, members, new_project, overview, settings
+from frontend.pages.projects import home, invitation, invitations, members, new_project, overview, settings
 from frontend.pages.tasks import queue
 
 urlpatterns = [
@@ -36,6 +36,8 @@ urlpatterns = [
     *settings.urlpatterns,
     *schema.urlpatterns,
     *members.urlpatterns,
+    *invitations.urlpatterns,
+    *invitation.urlpatterns,
     *job_list.urlpatterns,
     *job.urlpatterns,
     *queue.urlpatterns,

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import RegexValidator
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -101,3 +102,68 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.subject_type} {self.subject_id}: {self.kind}"
+
+
+class InvitationState(models.TextChoices):
+    OPEN = "open", _("Open")
+    ACCEPTED = "accepted", _("Accepted")
+    REVOKED = "revoked", _("Revoked")
+
+
+class MailState(models.TextChoices):
+    NOT_SENT = "", _("Not sent by e-mail")
+    WAITING = "waiting", _("E-mail waits to be sent")
+    SENT = "sent", _("Sent by e-mail")
+    FAILED = "failed", _("E-mail could not be sent")
+
+
+class Invitation(models.Model):
+    """A link with which one person joins a project. Only the SHA-256 of its key is stored."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="invitations")
+    request_id = models.UUIDField(help_text=_("Made by the client; a second send finds the same invitations"))
+    position = models.PositiveSmallIntegerField(help_text=_("Among those of one request"))
+    version = models.PositiveSmallIntegerField(default=1, help_text=_("A new link ends the one before"))
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    roles = ArrayField(models.CharField(max_length=12, choices=Role))
+    name = models.CharField(_("name"), max_length=80, blank=True)
+    email = models.EmailField(_("email address"), blank=True)
+    language = models.CharField(max_length=10, blank=True, choices=settings.LANGUAGES)
+    state = models.CharField(max_length=8, choices=InvitationState, default=InvitationState.OPEN)
+    made_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    accepted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    accepted_at = models.DateTimeField(null=True)
+    mail_state = models.CharField(max_length=7, choices=MailState, default=MailState.NOT_SENT, blank=True)
+    mail_attempts = models.PositiveSmallIntegerField(default=0)
+    mail_due_at = models.DateTimeField(null=True)
+    mail_error = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["request_id", "position"], name="one_invitation_per_request"),
+            models.UniqueConstraint(
+                Lower("email"),
+                "project",
+                condition=models.Q(state="open") & ~models.Q(email=""),
+                name="one_open_invitation_per_address",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["mail_due_at"], condition=models.Q(mail_state="waiting"), name="mail_due"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name or self.email or self.pk} to {self.project}"
+
+    @property
+    def is_expired(self) -> bool:
+        return self.state == InvitationState.OPEN and self.expires_at <= timezone.now()
+
+    @property
+    def is_valid(self) -> bool:
+        return self.state == InvitationState.OPEN and not self.is_expired

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from django import template
+from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.models import User
-from projects.models import Project, Protocol
+from projects.models import Project, Protocol, Role
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
@@ -154,7 +155,7 @@ TABS: Final = (
         under=("study_statements",),
         protocols=ASSESSMENT,
     ),
-    _tab("members", gettext_lazy("Members"), "users", C.MANAGE_MEMBERS),
+    _tab("members", gettext_lazy("Members"), "users", C.MANAGE_MEMBERS, under=("invitations",)),
     _tab("project_settings", gettext_lazy("Settings"), "settings", C.CONFIGURE),
     _tab("guidelines", gettext_lazy("Guidelines"), "book", C.SEE),
 )
@@ -175,3 +176,14 @@ def project_nav(context: template.Context, project: Project) -> dict[str, Any]:
         for tab in visible_tabs
     ]
     return {"tabs": tabs, "project": project}
+
+
+@register.simple_tag
+def role_label(role: str) -> str:
+    return str(Role(role).label) if role in Role.values else role
+
+
+@register.simple_tag
+def language_label(code: str) -> str:
+    """The name of a language of the interface; unknown codes are shown unchanged."""
+    return str(dict(settings.LANGUAGES).get(code, code))

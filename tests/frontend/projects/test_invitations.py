@@ -1,0 +1,194 @@
+"""Inviting by link on the pages: one person, a list with a preview, and the page that the link opens."""
+
+import re
+from html import unescape
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from accounts.models import User
+from projects.models import Invitation, InvitationState, Membership, Project, Role
+from tests.conftest import Joins
+from tests.frontend.projects.test_projects import text_of
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+LIST = "name,email,role,language\nNora,nora@example.org,annotator,zh\nOle,,controller,\n"
+
+
+@pytest.fixture(autouse=True)
+def no_earlier_attempts() -> None:
+    cache.clear()
+
+
+def page(name: str, *args: Any) -> str:
+    return reverse(name, args=["chit-chat", *args])
+
+
+def links_in(answer: Any) -> list[str]:
+    return re.findall(r"http://localhost:8000(/invitation/\?key=[0-9a-f]{64})", unescape(text_of(answer)))
+
+
+def invite_one(browser: Client, **about: Any) -> Any:
+    form = {"name": "Nora", "email": "", "roles": ["annotator"], "request_id": str(uuid4()), **about}
+    return browser.post(page("invite_one"), form)
+
+
+def send_list(browser: Client, people: str, **more: str) -> Any:
+    return browser.post(page("invite_list"), {"people": people, "request_id": str(uuid4()), **more})
+
+
+def make_account(browser: Client, link: str, **about: str) -> Any:
+    form = {"username": "nora", "display_name": "Nora", "password": PASSWORD, "repeated": PASSWORD, **about}
+    return browser.post(reverse("invitation"), {"key": link.partition("=")[2], **form})
+
+
+def test_nora_opens_her_link_and_is_a_member(client: Client, maras_browser: Client, project: Project) -> None:
+    guest = Client()
+    (link,) = links_in(invite_one(maras_browser))
+    opened = guest.get(link)
+    assert "Join “Chit-chat”" in text_of(opened)
+    assert "no-store" in opened.headers["Cache-Control"]
+    joined = make_account(guest, link)
+    assert joined.headers["Location"] == page("project")
+    assert guest.get(page("project")).status_code == 200
+    assert Membership.objects.get(user__username="nora").roles == ["annotator"]
+    assert Client().get(link).status_code == 410
+    assert "Joined" in text_of(maras_browser.get(page("invitations")))
+
+
+def test_somebody_with_an_account_signs_in_and_joins(
+    maras_browser: Client, project: Project, joins: Joins
+) -> None:
+    nora = joins("nora")
+    (link,) = links_in(invite_one(maras_browser))
+    guest = Client()
+    assert "next=/invitation/%3Fkey" in text_of(guest.get(link)).replace("%2F", "/")
+    guest.force_login(nora)
+    assert "You are signed in as nora" in text_of(guest.get(link))
+    key = {"key": link.partition("=")[2]}
+    for _ in range(2):
+        assert guest.post(reverse("invitation"), key).headers["Location"] == page("project")
+    assert Membership.objects.get(user=nora).roles == ["annotator"]
+
+
+@pytest.mark.parametrize(
+    ("about", "why"),
+    [
+        ({"username": "mara"}, "There is already somebody"),
+        ({"repeated": "x"}, "differ"),
+        ({"password": "nora", "repeated": "nora"}, "too short"),
+        ({"username": "no ra"}, "valid username"),
+    ],
+)
+def test_a_mistake_is_reported_beside_the_field(
+    maras_browser: Client, project: Project, about: dict[str, str], why: str
+) -> None:
+    (link,) = links_in(invite_one(maras_browser))
+    guest = Client()
+    answer = make_account(guest, link, **about)
+    assert answer.status_code == 422
+    assert why in text_of(answer)
+    assert make_account(guest, link).status_code == 302
+
+
+def test_the_client_does_not_choose_its_roles(maras_browser: Client, project: Project) -> None:
+    (link,) = links_in(invite_one(maras_browser))
+    make_account(Client(), link, roles="manager", is_superuser="1", email="root@example.org")
+    nora = User.objects.get(username="nora")
+    assert Membership.objects.get(user=nora).roles == ["annotator"]
+    assert (nora.is_superuser, nora.email) == (False, "")
+
+
+def test_a_list_is_shown_before_anybody_is_invited(maras_browser: Client, project: Project) -> None:
+    preview = send_list(maras_browser, LIST)
+    assert preview.status_code == 200
+    assert "Invite 2 people" in text_of(preview)
+    assert not Invitation.objects.exists()
+    made = send_list(maras_browser, LIST, confirmed="1")
+    assert len(links_in(made)) == 2
+    assert Invitation.objects.count() == 2
+
+
+def test_a_bad_line_stops_the_list_even_when_confirmed(
+    maras_browser: Client, project: Project, ann: User
+) -> None:
+    answer = send_list(maras_browser, f"{LIST}Ann,ann@example.org,annotator\nBo,,boss", confirmed="1")
+    assert answer.status_code == 422
+    html = text_of(answer)
+    assert "2 lines cannot be invited" in html
+    assert "ann@example.org takes part already." in html
+    assert "There is no role “boss”." in html
+    assert not Invitation.objects.exists()
+
+
+@pytest.mark.parametrize("people", ["", "\n\n", "name,email\n", "\0", "x" * 100_001, "a,,annotator\n" * 501])
+def test_an_unusable_list_invites_nobody(maras_browser: Client, project: Project, people: str) -> None:
+    assert send_list(maras_browser, people, confirmed="1").status_code == 422
+    assert not Invitation.objects.exists()
+
+
+def test_a_link_is_shown_again_renewed_and_revoked(maras_browser: Client, project: Project) -> None:
+    (link,) = links_in(invite_one(maras_browser))
+    row = Invitation.objects.get()
+    assert links_in(maras_browser.get(page("invitations"))) == []
+    assert links_in(maras_browser.post(page("invitation_link", row.pk))) == [link]
+    (renewed,) = links_in(maras_browser.post(page("invitation_link", row.pk), {"version": "1"}))
+    assert renewed != link
+    maras_browser.post(page("invitation_revoke", row.pk))
+    assert Client().get(renewed).status_code == 410
+    row.refresh_from_db()
+    assert row.state == InvitationState.REVOKED
+
+
+def test_by_mail_is_offered_only_with_e_mail(maras_browser: Client, project: Project, settings: Any) -> None:
+    assert 'name="by_mail"' not in text_of(maras_browser.get(page("invitations")))
+    settings.EMAIL_URL = "console:"
+    assert 'name="by_mail"' in text_of(maras_browser.get(page("invitations")))
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER, Role.TRAINER, Role.ENGINEER])
+def test_other_roles_do_not_invite(client: Client, project: Project, joins: Joins, role: Role) -> None:
+    client.force_login(joins("nora", project, role))
+    assert client.get(page("invitations")).status_code == 403
+    assert invite_one(client).status_code == send_list(client, LIST, confirmed="1").status_code == 403
+    assert not Invitation.objects.exists()
+
+
+def test_strangers_and_guests_do_not_invite(client: Client, project: Project, joins: Joins) -> None:
+    assert invite_one(client).headers["Location"].startswith(reverse("account_login"))
+    client.force_login(joins("stranger"))
+    assert client.get(page("invitations")).status_code == 404
+    assert invite_one(client).status_code == 404
+
+
+def test_many_wrong_keys_have_to_wait(client: Client, project: Project) -> None:
+    codes = [client.get(reverse("invitation"), {"key": "x"}).status_code for _ in range(31)]
+    assert (codes[0], codes[-1]) == (410, 429)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_the_pages_open_in_both_languages(
+    maras_browser: Client, mara: User, project: Project, language: str
+) -> None:
+    User.objects.update(language=language)
+    for answer in [
+        invite_one(maras_browser),
+        maras_browser.get(page("invitations")),
+        send_list(maras_browser, LIST),
+    ]:
+        assert answer.status_code == 200
+        assert ("邀请" in text_of(answer)) == (language == "zh-hans")
+
+
+def test_the_page_costs_the_same_with_many(
+    maras_browser: Client, project: Project, django_assert_max_num_queries: Any
+) -> None:
+    people = "".join(f"n{n},,annotator\n" for n in range(100))
+    send_list(maras_browser, people, confirmed="1")
+    with django_assert_max_num_queries(12):
+        maras_browser.get(page("invitations"))
