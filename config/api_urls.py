@@ -31,6 +31,7 @@ v1 = [
     path("", include("preference.registry.api")),
     path("", include("preference.evaluation.api")),
     path("", include("preference.evaluators.api")),
+    path("", include("preference.topics.api")),
 ]
 
 urlpatterns = [

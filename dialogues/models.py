@@ -52,6 +52,18 @@ REVIEW_MOVES = {
 }
 
 
+class TopicSource(models.TextChoices):
+    """Who or what chose a dialogue's topic. Machines never replace what a person or a file said."""
+
+    PERSON = "person", _("A person")
+    IMPORTED = "imported", _("The imported file")
+    JUDGE = "judge", _("A judge")
+    MODEL = "model", _("A topic model")
+
+
+TOPIC_CHARS = 40
+
+
 class Action(models.TextChoices):
     """How an utterance was written (Diamante §2.1). Derived from the text, never asked."""
 
@@ -80,6 +92,14 @@ class Dialogue(models.Model):
     split = models.CharField(max_length=5, choices=Split, help_text=_("Assigned once, by a hash"))
     language = models.CharField(max_length=10, blank=True)
     domain = models.CharField(max_length=80, blank=True)
+    topic = models.CharField(
+        max_length=TOPIC_CHARS, blank=True, help_text=_("Id of one of the project's topics; empty: none yet")
+    )
+    topic_source = models.CharField(max_length=8, choices=TopicSource, blank=True)
+    topic_probability = models.FloatField(null=True, help_text=_("Of the topic, if a model chose it"))
+    topic_job = models.ForeignKey(
+        Job, null=True, on_delete=models.SET_NULL, related_name="tagged_dialogues", db_index=False
+    )
     metadata = models.JSONField(default=dict)
     utterance_count = models.PositiveIntegerField(default=0)
     import_job = models.ForeignKey(Job, null=True, on_delete=models.SET_NULL, related_name="dialogues")
@@ -90,10 +110,18 @@ class Dialogue(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(fields=["project", "external_id"], name="one_dialogue_per_external_id"),
+            models.CheckConstraint(
+                condition=Q(topic="", topic_source="") | (~Q(topic="") & ~Q(topic_source="")),
+                name="a_topic_has_a_source",
+            ),
         ]
         indexes = [
             models.Index(fields=["project", "state", "review_state", "id"], name="dialogue_review"),
             models.Index(fields=["project", "-id"], name="dialogue_newest"),
+            models.Index(fields=["project", "topic", "id"], name="dialogue_topic", condition=~Q(topic="")),
+            models.Index(
+                fields=["topic_job"], name="dialogue_topic_job", condition=Q(topic_job__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

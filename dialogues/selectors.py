@@ -18,7 +18,8 @@ from projects.models import Event, Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
-FILTERS = ("origin", "state", "review_state", "split", "language", "domain", "import_job")
+FILTERS = ("origin", "state", "review_state", "split", "language", "domain", "topic", "import_job")
+NO_TOPIC = "none"  # as a filter: dialogues without a topic
 OPENING_CHARS = 160
 SEARCH_WINDOW = 20_000  # dialogues; 0.2 s in the database with 14 utterances each
 MAX_EVENTS = 100
@@ -30,12 +31,19 @@ def dialogues_of(project: Project, *, action: str = "", **filters: str) -> Query
     action: only dialogues with an utterance of this action.
     """
     active = {name: value for name, value in filters.items() if value}
+    if active.get("topic") == NO_TOPIC:
+        active["topic"] = ""
     if unknown := set(active) - set(FILTERS):
         raise TypeError(f"no such filter: {', '.join(sorted(unknown))}")
     rows = Dialogue.objects.filter(project=project, **active).order_by("id")
     if action:
         rows = rows.filter(Exists(Utterance.objects.filter(dialogue=OuterRef("pk"), action=action)))
     return rows
+
+
+def has_topics(project: Project) -> bool:
+    """Whether any dialogue of the project has a topic."""
+    return Dialogue.objects.filter(project=project).exclude(topic="").exists()
 
 
 def annotate_opening(rows: QuerySet[Dialogue]) -> QuerySet[Dialogue]:

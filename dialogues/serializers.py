@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from dialogues.models import (
+    TOPIC_CHARS,
     Action,
     Dialogue,
     DialogueState,
@@ -127,6 +128,9 @@ class DialogueFilters(serializers.Serializer[Any]):
     split = serializers.ChoiceField(required=False, choices=Split.choices)
     language = serializers.CharField(required=False, max_length=10)
     domain = serializers.CharField(required=False, max_length=80)
+    topic = serializers.CharField(
+        required=False, max_length=TOPIC_CHARS, help_text="Id of a topic; `none`: dialogues without one."
+    )
     action = serializers.ChoiceField(
         required=False, choices=Action.choices, help_text="Only dialogues with such an utterance."
     )
@@ -141,7 +145,7 @@ class DialogueSerializer(serializers.ModelSerializer[Dialogue]):
         model = Dialogue
         fields = [
             "id", "external_id", "project", "origin", "state", "review_state", "split", "language", "domain",
-            "utterance_count", "import_job", "created_at", "finished_at",
+            "topic", "topic_source", "topic_probability", "utterance_count", "import_job", "created_at", "finished_at",
         ]  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from frontend.pages.learning import evaluations, models, training
 from frontend.pages.onboarding import admission, admission_test, guidelines, threads
 from frontend.pages.projects import home, invitation, invitations, members, new_project, overview, settings
 from frontend.pages.tasks import queue
+from frontend.pages.topics import topics
 
 urlpatterns = [
     *home.urlpatterns,
@@ -78,6 +79,7 @@ urlpatterns = [
     *scoring.urlpatterns,
     *assessments.urlpatterns,
     *meta_evaluation.urlpatterns,
+    *topics.urlpatterns,
     *message_catalog.urlpatterns,
     *service_worker.urlpatterns,
     *profile.urlpatterns,

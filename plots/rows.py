@@ -10,7 +10,7 @@ from plots.axes import ROW, HorizontalAxes, Scale, fit_scale, rows_height
 from plots.marks import Mark, fit_marks
 from plots.svg import draw_both_widths, join
 
-MAX_ROWS: Final = 25
+MAX_ROWS: Final = 30
 PERCENT: Final = Scale(100.0, 25.0)
 
 

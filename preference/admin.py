@@ -4,4 +4,5 @@ import preference.data.admin
 import preference.evaluation.admin
 import preference.evaluators.admin
 import preference.registry.admin
-import preference.runs.admin  # noqa: F401
+import preference.runs.admin
+import preference.topics.admin  # noqa: F401

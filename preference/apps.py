@@ -10,18 +10,22 @@ class PreferenceConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models import Field
 
+        from dialogues.services.storing import BEFORE_STORE
         from jobs.registry import register
         from preference.lookups import AnyOf
+        from preference.topics.services.categories import read_imported_topics
         from preference.training.common import messages
         from projects.roles import Capability
 
         Field.register_lookup(AnyOf)
+        BEFORE_STORE.append(read_imported_topics)
         messages.use_translator(translation)  # recipes are also checked here, in the language of the request
         register("export", "preference.data.formats.job.run_export_job", needs=Capability.EXPORT)
         register("snapshot", "preference.data.formats.snapshot.run_snapshot_job", needs=Capability.EXPORT)
         register("push", "preference.data.formats.hub.run_push_job", needs=Capability.EXPORT)
         register("training", "preference.runs.job.run_training_job", needs=Capability.TRAIN)
         register("evaluation", "preference.evaluation.job.run_evaluation_job", needs=Capability.TRAIN)
+        register("tagging", "preference.topics.job.run_tagging_job", needs=Capability.TRAIN)
         register("scoring", "preference.evaluators.job.run_scoring_job", needs=Capability.TRAIN)
         register(
             "meta_evaluation",

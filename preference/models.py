@@ -5,4 +5,5 @@ import preference.data.models.snapshots
 import preference.evaluation.models
 import preference.evaluators.models
 import preference.registry.models
-import preference.runs.models  # noqa: F401
+import preference.runs.models
+import preference.topics.models  # noqa: F401

@@ -22,7 +22,7 @@ from projects.models import Project
 
 DIALOGUE_COLUMNS = [
     "id", "project_id", "external_id", "origin", "state", "review_state", "split", "language", "domain",
-    "utterance_count", "import_job_id", "created_at", "finished_at", "metadata",
+    "topic", "topic_source", "utterance_count", "import_job_id", "created_at", "finished_at", "metadata",
 ]  # fmt: skip
 CANDIDATE_SET_COLUMNS = [
     "id",

@@ -35,6 +35,7 @@ TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "collection": lambda given: _("Collection of dialogues"),
     "evaluation": lambda given: _("Evaluation of %(name)s") % {"name": Path(given.get("model", "")).name},
     "scoring": _scoring_title,
+    "tagging": lambda given: _("Topics of the dialogues"),
     "meta_evaluation": lambda given: _("Evaluators beside people"),
 }
 

@@ -138,6 +138,13 @@ TABS: Final = (
         C.TRAIN,
         under=("scoring_new", "scoring_run", "meta_evaluation"),
     ),
+    _tab(
+        "topics",
+        gettext_lazy("Topics"),
+        "list",
+        C.READ_STATISTICS,
+        under=("tagging_new", "tagging_run"),
+    ),
     _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(
         "schema",

@@ -18,6 +18,7 @@ class ModelKind(models.TextChoices):
     JOINT = "joint", _("Reply model")
     PAIREVAL = "paireval", _("PairEval")
     ASSESSOR = "assessor", _("Assessor")
+    TOPICS = "topics", _("Topic model")
 
 
 class RegisteredModel(models.Model):

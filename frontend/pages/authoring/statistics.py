@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.authoring.selectors.settings import authoring_settings_of
 from annotation.authoring.selectors.statistics import Statistics
-from frontend.charts import actions, comparison, pace
+from frontend.charts import actions, comparison, pace, topics
 from frontend.charts.chart import Chart
 from frontend.charts.files import chart_file
 from frontend.pages.labelling import agreement
@@ -30,6 +30,7 @@ CHARTS: Final[dict[str, Callable[[Statistics], Chart]]] = {
     "pace": pace.draw_paces,
     "waiting": pace.tabulate_waits,
     comparison.NAME: comparison.draw_model_comparison,
+    topics.TOPICS: lambda statistics: topics.draw_topics(statistics.project),
 }
 
 

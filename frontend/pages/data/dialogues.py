@@ -1,7 +1,7 @@
 """The dialogues of a project: a list with filters and a search, and each dialogue with its history."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -31,12 +31,14 @@ from annotation.onboarding.models import Thread
 from assessment.sessions.models.participants import Participant
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from dialogues.selectors import (
+    NO_TOPIC,
     SEARCH_WINDOW,
     annotate_opening,
     count_actions,
     dialogue_for,
     dialogue_not_found,
     dialogues_of,
+    has_topics,
     history_of,
     import_for,
     search_dialogues,
@@ -55,6 +57,7 @@ from frontend.ui.differences import Piece, diff_texts
 from frontend.ui.labels import LabelsInWords, describe_origin
 from frontend.ui.paging import KeysetPage, keyset_page, parse_number
 from jobs.models import Job
+from preference.topics.selectors import topic_names
 from projects.models import Event, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
@@ -75,7 +78,8 @@ FILTERS = [
     Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
 ]
 
-STORED_FILTERS = {filter_.name for filter_ in FILTERS}  # columns of a dialogue
+TOPIC = "topic"
+STORED_FILTERS = {*(filter_.name for filter_ in FILTERS), TOPIC}  # columns of a dialogue
 # Dialogues to label are finished from the start; people look for the state of their labels.
 LABELLING_FILTERS = [
     Filter("label", gettext_lazy("Labels"), gettext_lazy("Every state"), LABEL_STATES),
@@ -83,8 +87,22 @@ LABELLING_FILTERS = [
 ]
 
 
-def filters_for(project: Project, *, sees_systems: bool) -> list[Filter]:
-    """The select boxes above the list. sees_systems: whether the reader may know the system of a conversation."""
+def filters_for(project: Project, topics: Mapping[str, str], *, sees_systems: bool) -> list[Filter]:
+    """The select boxes above the list.
+
+    topics: names by id; empty if no dialogue has one. sees_systems: whether the reader may know the system of a
+    conversation.
+    """
+    filters = _filters_of_protocol(project, sees_systems=sees_systems)
+    return [*filters, _topic_filter(topics)] if topics else filters
+
+
+def _topic_filter(topics: Mapping[str, str]) -> Filter:
+    choices = [*topics.items(), (NO_TOPIC, _("Without a topic"))]
+    return Filter(TOPIC, gettext_lazy("Topic"), gettext_lazy("Every topic"), choices)
+
+
+def _filters_of_protocol(project: Project, *, sees_systems: bool) -> list[Filter]:
     if project.protocol == Protocol.LABELLING:
         return LABELLING_FILTERS
     if project.protocol != Protocol.ASSESSMENT:
@@ -101,7 +119,8 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     labels = project.protocol == Protocol.LABELLING
     may = capabilities_of(user, project)
     sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in may
-    filters = filters_for(project, sees_systems=sees_systems)
+    topics = topic_names(project) if has_topics(project) else {}
+    filters = filters_for(project, topics, sees_systems=sees_systems)
     chosen = _chosen_filters(request, filters)
     words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
     imported = _chosen_import(request, project)
@@ -123,6 +142,7 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "label_states": label_states(page.rows) if labels else None,
         "in_study": describe_study(project, page.rows) if sees_systems else {},
         "participant": participant,
+        "topics": topics,
         "sees_systems": sees_systems,
         "filters": [(one, chosen.get(one.name, "")) for one in filters],
         "is_filtered": bool(chosen or words or imported or participant),
@@ -203,6 +223,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
     if labels and labels.shows_others:
         record_shown_labels(person=user, tasks=[labels.task.pk])
     sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in granted
+    topics = topic_names(project)
     context = {
         "project": project,
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
@@ -212,6 +233,8 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
         "metadata": [(name, _as_text(value)) for name, value in dialogue.metadata.items()][:METADATA_SHOWN],
+        "topic_name": topics.get(dialogue.topic, dialogue.topic),
+        "topic_choices": topics if Capability.CONFIGURE in granted and reads_all else {},
         "in_study": describe_study(project, [dialogue])[dialogue.pk] if sees_systems else None,
         "reads_all": reads_all,
         "may": {one.value for one in granted},
@@ -309,6 +332,7 @@ def describe_event(event: Event) -> str:
         "verdict": _("An expert judged it"),
         "reset": _("Started again"),
         "restore": _("Brought back"),
+        "topic": _("A person chose its topic") if event.data.get("topic") else _("Its topic was removed"),
     }
     return kinds.get(event.kind, event.kind)
 

@@ -44,7 +44,7 @@ class ScoringForm(forms.Form):
                 label=gettext_lazy("Model"), choices=_model_choices(user, project, self.kind)
             )
         for setting in self.kind.settings:
-            self.fields[setting.key] = _setting_field(setting, user, project)
+            self.fields[setting.key] = setting_field(setting, user, project)
 
     @property
     def lacks_model(self) -> bool:
@@ -82,7 +82,7 @@ def _model_choices(user: User, project: Project, kind: EvaluatorKind) -> list[tu
     return list(choices.items())
 
 
-def _setting_field(setting: Setting, user: User, project: Project) -> forms.Field:
+def setting_field(setting: Setting, user: User, project: Project) -> forms.Field:
     if setting.key == QUESTION:
         keys = judged_questions(project)
         choices = [("", gettext_lazy("How good is the reply?")), *((key, key) for key in keys)]

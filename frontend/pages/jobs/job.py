@@ -65,6 +65,10 @@ LABELS: Final = {
     "missing": gettext_lazy("Missing"),
     "planned": gettext_lazy("Planned"),
     "collection": gettext_lazy("Collection"),
+    "tagger": gettext_lazy("Tagger"),
+    "replaces": gettext_lazy("Also tag dialogues again that a machine tagged"),
+    "tagged": gettext_lazy("dialogues tagged"),
+    "unanswered": gettext_lazy("without an answer"),
 }
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),
@@ -127,6 +131,7 @@ RESULT_PAGES: Final = {
     "training": "training_run",
     "evaluation": "evaluation",
     "scoring": "scoring_run",
+    "tagging": "tagging_run",
     "meta_evaluation": "meta_evaluation",
 }
 

@@ -28,9 +28,11 @@ from annotation.labelling.services.settings import LABELLING_SETTINGS, update_la
 from annotation.tasks.selectors.queue import task_counts
 from common.refusals import Refusal
 from frontend.pages.requests import signed_in
+from frontend.pages.topics.forms import TopicsForm, topics_form
 from frontend.ui.markdown import MAX_CHARS, to_html
 from generation.models import CandidateOrder
 from generation.selectors import usable_generators
+from preference.topics.services.categories import set_categories
 from projects.models import DialogueLanguage, Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, groups_of, project_for
@@ -184,6 +186,7 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
         "title": _("Settings"),
         "form": ProjectForm(initial=_values(project)),
         "previews": {"en": to_html(project.guidelines_en), "zh": to_html(project.guidelines_zh)},
+        "topics_form": topics_form(project),
         "may_archive": Capability.MANAGE_MEMBERS in capabilities_of(user, project),
     }
     if project.protocol == Protocol.AUTHORING:
@@ -224,6 +227,19 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
         return _render(request, user, project, labelling_form=form)
     update_labelling(project=project, actor=user, changes=form.cleaned_data)
     messages.success(request, _("Saved. It holds from the next dialogue on."))
+    return redirect("project_settings", slug)
+
+
+@require_POST
+@login_required
+def topics(request: HttpRequest, slug: str) -> HttpResponse:
+    user = signed_in(request)
+    project = project_for(user, slug, Capability.CONFIGURE)
+    form = TopicsForm(request.POST)
+    if not form.is_valid():
+        return _render(request, user, project, topics_form=form)
+    set_categories(project=project, actor=user, categories=form.cleaned_data["topics"])
+    messages.success(request, _("Saved."))
     return redirect("project_settings", slug)
 
 
@@ -285,6 +301,7 @@ urlpatterns = [
     path("p/<slug:slug>/settings/", settings_page, name="project_settings"),
     path("p/<slug:slug>/settings/authoring/", authoring, name="project_authoring"),
     path("p/<slug:slug>/settings/labelling/", labelling, name="project_labelling"),
+    path("p/<slug:slug>/settings/topics/", topics, name="project_topics"),
     path("p/<slug:slug>/settings/plan/", plan, name="project_plan"),
     path("p/<slug:slug>/settings/archive/", archive, name="project_archive"),
     path("p/<slug:slug>/guidelines/preview/", preview, name="guidelines_preview"),

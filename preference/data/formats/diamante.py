@@ -8,6 +8,7 @@ from typing import Any
 
 from dialogues.models import Dialogue, Utterance
 from preference.data.formats.replies import DrawContext
+from preference.data.formats.topics import stored_topic
 from preference.data.selectors.selection import Selection
 
 VERSION = "2"
@@ -34,6 +35,7 @@ def row(dialogue: Dialogue, utterances: Sequence[Utterance]) -> dict[str, Any]:
         "review": dialogue.review_state,
         "language": dialogue.language,
         "domain": dialogue.domain,
+        **stored_topic(dialogue),
     }
     present = {key: value for key, value in fields.items() if value}
     return {**dialogue.metadata, **present, "conversation": [turn(utterance) for utterance in utterances]}

@@ -6,6 +6,7 @@ from typing import Any
 from dialogues.models import Dialogue
 from preference.data.formats.judgements import pseudonym
 from preference.data.formats.labels import FinalLabelRow, LiveSubmission, final_labels_on, live_submissions_on
+from preference.data.formats.topics import stored_topic
 from preference.data.selectors.selection import WITHHELD, Selection
 
 VERSION = "1"
@@ -31,6 +32,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, A
             "id": dialogue.external_id,
             "split": dialogue.split,
             "domain": dialogue.domain,
+            **stored_topic(dialogue),
             "dialogue": [{"role": one.speaker, "content": one.text} for one in utterances],
             "turns": len(utterances),
             "label": label,

@@ -1,11 +1,12 @@
 """Format `labelled` of a snapshot: a row a dialogue with the final label of every question, and every judgement.
 
     {"id": "d7", "split": "train", "language": "en", "domain": "bank", "dialogue": [{"role", "content"}, …],
-     "labels": {"quality": 2}, "origin": "unanimous", "judgements": [{"annotator": "p3f…", "imported": false,
-     "labels": {"quality": 2}, "schema_version": 1}, …]}
+     "topic": "finance", "topic_source": "judge", "labels": {"quality": 2}, "origin": "unanimous",
+     "judgements": [{"annotator": "p3f…", "imported": false, "labels": {"quality": 2}, "schema_version": 1}, …]}
 
 A machine label that passed batch review has the origin "machine", no judgements, and "machine": {"model", "version",
-"probability", "run"}. Questions about single utterances are left out.
+"probability", "run"}. A dialogue without a topic has neither "topic" nor "topic_source". Questions about single
+utterances are left out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from accounts.models import User
 from dialogues.models import Dialogue
 from preference.data.formats.judgements import pseudonym
 from preference.data.formats.labels import LiveSubmission, final_labels_on, live_submissions_on
+from preference.data.formats.topics import stored_topic
 from preference.data.selectors.selection import WITHHELD, Selection
 from projects.models import DialogueLanguage, Project
 
@@ -41,6 +43,7 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[tuple[Dialo
                 "split": dialogue.split,
                 "language": dialogue.language or default_language(selection.project),
                 "domain": dialogue.domain,
+                **stored_topic(dialogue),
                 "dialogue": [{"role": one.speaker, "content": one.text} for one in utterances],
                 "labels": labels,
                 "origin": final.origin,

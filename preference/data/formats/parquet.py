@@ -60,6 +60,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "diamante": pa.schema(
         [
             *((name, TEXT) for name in ("id", "dialogue_id", "split", "review", "language", "domain")),
+            *((name, TEXT) for name in ("topic", "topic_source")),
             ("conversation", pa.list_(UTTERANCE)),
             _json(REST),
         ]
@@ -104,6 +105,8 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             ("id", TEXT),
             ("split", TEXT),
             ("domain", TEXT),
+            ("topic", TEXT),
+            ("topic_source", TEXT),
             ("dialogue", MESSAGES),
             ("turns", WHOLE),
             _json("label"),

@@ -18,7 +18,13 @@ from projects.models import Project, Protocol
 
 READ_AT_ONCE = 400  # dialogues
 UTTERANCES_AT_ONCE = 2000
-UNREAD = ("created_at", "finished_at", "import_job")  # of a dialogue; no format has them
+UNREAD = (
+    "created_at",
+    "finished_at",
+    "import_job",
+    "topic_probability",
+    "topic_job",
+)  # of a dialogue; no format has them
 SPOKEN = ("dialogue_id", "position", "speaker", "text")
 ORIGIN = ("time", "metadata", "action", "source", "edit_distance")
 WHOLE = (*SPOKEN, *ORIGIN, "candidate_set__candidates", "candidate_set__model_version")

@@ -5,26 +5,29 @@
 
 train takes rows {"id", "dialogue": [{"role", "content"}], "topic"}, and the models, settings and files of
 `python -m preference.training.assessor`. A topic is one of 26 categories, by id or name, or one of --categories.
-tag takes rows {"id", "dialogue"} and writes {"id", "topic", "probability"}.
+tag takes rows {"id", "dialogue"} and writes {"id", "topic", "probability"}; --resume goes on behind the last row that
+an earlier run of the same model and data wrote.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from preference.training.assessor.command import add_assessor_options, build_recipe, settings_table
 from preference.training.assessor.data import read_unlabelled
 from preference.training.assessor.recipe import AssessorRecipe
 from preference.training.common.command import TrainingSession, run_to_status
 from preference.training.common.errors import TrainingError
-from preference.training.common.messages import gettext as _
+from preference.training.common.output import sha256_of
+from preference.training.common.progress import read_lines
+from preference.training.common.reporting import show_progress
+from preference.training.common.scoring_run import score_to_file
 from preference.training.topics.categories import CATEGORIES, read_categories, topic_task
+from preference.training.topics.tagged import DialogueToTag
 
 
 def parser() -> argparse.ArgumentParser:
@@ -52,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
     )
     tag.add_argument("--model", type=Path, required=True, help="folder `model` of a training")
     tag.add_argument("--output", type=Path, required=True, help="JSONL file to write")
+    tag.add_argument("--resume", action="store_true", help="go on with --output, if it exists")
     tag.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     return parser
 
@@ -62,7 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.command == "train":
         return run_to_status(options, build_recipe, _train)
     try:
-        print(describe_topics(tag_file(options.data, options.model, options.output, device=options.device)))
+        counts = tag_file(
+            options.data, options.model, options.output, device=options.device, resume=options.resume
+        )
+        print(describe_topics(counts))
     except TrainingError as error:
         print(f"{error.cause}\n{error.remedy}", file=sys.stderr)
         return 1
@@ -78,30 +85,18 @@ def _train(options: argparse.Namespace, recipe: AssessorRecipe, session: Trainin
     train(options, recipe, session, task, Experiments(curve=options.curve))
 
 
-def tag_file(data: Path, model: Path, output: Path, *, device: str) -> Counter[str]:
+def tag_file(
+    data: Path, model: Path, output: Path, *, device: str = "auto", resume: bool = False
+) -> Counter[str]:
     """Write the most probable topic of every dialogue; returns how many dialogues have each. Raises TrainingError."""
-    dialogues = read_unlabelled(data)
-    from preference.training.assessor.assessor import load_assessor
+    dialogues = [DialogueToTag(name, turns) for name, turns in read_unlabelled(data).items()]
+    from preference.training.topics.tagger import TopicTagger
 
-    tagger = load_assessor(model, device=device, name="topics")
-    table = tagger.class_probabilities(list(dialogues.values()))
-    rows = [
-        {"id": name, "topic": str(tagger.task.classes[int(row.argmax())]), "probability": float(row.max())}
-        for name, row in zip(dialogues, table, strict=True)
-    ]
-    _write(output, rows)
-    return Counter(str(row["topic"]) for row in rows)
-
-
-def _write(output: Path, rows: Iterable[dict[str, Any]]) -> None:
-    try:
-        with output.open("w", encoding="utf-8") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    except OSError as error:
-        raise TrainingError(
-            _("%(file)s cannot be written: %(reason)s.") % {"file": output, "reason": error.strerror},
-            _("Name another file with --output."),
-        ) from error
+    tagger = TopicTagger(model, device=device)
+    score_to_file(
+        tagger, dialogues, output, data_sha256=sha256_of(data), resume=resume, progress=show_progress
+    )
+    return Counter(str(row["topic"]) for row in read_lines(output))
 
 
 def describe_topics(counts: Counter[str]) -> str:
