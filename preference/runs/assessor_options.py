@@ -42,6 +42,11 @@ def check_assessor_options(
             else _("No question of this snapshot has such labels: take a snapshot of another project."),
             field="question",
         )
+    return {"question": chosen, "models": check_models(models, has_base=has_base)}
+
+
+def check_models(models: Sequence[str], *, has_base: bool) -> list[str]:
+    """The models to compare; without any all baselines. Raises Invalid (models) if none of them can be kept."""
     compared = list(dict.fromkeys(models)) or list(BASELINES)
     if unknown := [name for name in compared if name not in BASELINES]:
         raise Invalid(
@@ -55,7 +60,7 @@ def check_assessor_options(
             _("Choose also %(names)s, or a pretrained model.") % {"names": ", ".join(SCRATCH)},
             field="models",
         )
-    return {"question": chosen, "models": compared}
+    return compared
 
 
 def write_labelled_rows(snapshot: Snapshot, question: str, folder: Path) -> Path:

@@ -30,7 +30,8 @@ from preference.runs.models import TrainingRun
 from preference.runs.progress_tail import ProgressTail
 from preference.runs.services.registration import TrainingResult, generator_options, register_model
 from preference.runs.services.trainings import setting_arguments
-from preference.runs.trainers import TRAINERS
+from preference.runs.topic_options import write_topic_rows
+from preference.runs.trainers import CLASSIFIERS, TRAINERS
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +107,10 @@ def _data_arguments(run: TrainingRun, folder: Path) -> list[str]:
     if run.kind == ModelKind.ASSESSOR:
         rows = write_labelled_rows(run.snapshot, run.options["question"], folder)
         return ["--data", str(rows), "--models", *run.options["models"], *([base] if base else [])]
+    if run.kind == ModelKind.TOPICS:
+        rows, categories = write_topic_rows(run.snapshot, folder)
+        files = ["--data", str(rows), "--categories", str(categories)]
+        return [*files, "--models", *run.options["models"], *([base] if base else [])]
     return ["--data", str(folder_of_snapshot(run.snapshot)), "--model", base]
 
 
@@ -182,7 +187,7 @@ def _training_result(run: TrainingRun, folder: Path, job: Job, progress: Progres
     about: dict[str, Any] = {}
     if run.kind == ModelKind.JOINT:
         about = {**_check_model(folder, job, progress)}
-    elif run.kind == ModelKind.ASSESSOR:
+    elif run.kind in CLASSIFIERS:
         about = _assessor_result(folder)
     return TrainingResult(
         config=config,

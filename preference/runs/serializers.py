@@ -23,18 +23,19 @@ class TrainingInput(StrictSerializer):
         allow_blank=True,
         max_length=300,
         help_text="Starting point: a trained model's name, or one of `bases`. Empty: the project's own model, or for "
-        "an assessor none. Administrators may name any folder or hub id.",
+        "an assessor or a topic model none. Administrators may name any folder or hub id.",
     )
     kind = serializers.ChoiceField(
         choices=ModelKind.choices,
         default=ModelKind.JOINT,
-        help_text="joint, paireval: from snapshots of authoring projects. assessor: of labelling projects.",
+        help_text="joint, paireval: from snapshots of authoring projects. assessor: of labelling projects. topics: of "
+        "both, from topics that people or files gave.",
     )
     recipe = serializers.ChoiceField(
         choices=recipe_names(),
         required=False,
         help_text="joint: diamante (default), quick. paireval: paper (default), reversed_lora, all_weights. "
-        "assessor: diqad.",
+        "assessor, topics: diqad.",
     )
     changes = serializers.DictField(
         child=serializers.JSONField(allow_null=True),
@@ -54,7 +55,7 @@ class TrainingInput(StrictSerializer):
         child=serializers.ChoiceField(choices=BASELINES),
         required=False,
         max_length=len(BASELINES),
-        help_text="assessor: models to compare; the best network is registered. Default: all.",
+        help_text="assessor, topics: models to compare; the best network is registered. Default: all.",
     )
 
 
@@ -79,7 +80,9 @@ class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
         source="parent.slug", default=None, allow_null=True
     )
     changes = serializers.DictField(child=serializers.JSONField(allow_null=True))
-    options = serializers.DictField(help_text='Of an assessor {"question", "models"}, else empty.')
+    options = serializers.DictField(
+        help_text='Of an assessor {"question", "models"}, of a topic model {"models"}, else empty.'
+    )
     state = serializers.ChoiceField(choices=JobState.choices, source="job.state")
     done = serializers.IntegerField(source="job.done", help_text="Steps.")
     total = serializers.IntegerField(source="job.total", allow_null=True, help_text="Steps.")

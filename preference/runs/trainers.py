@@ -22,14 +22,14 @@ ONLY_RECIPE = "diqad"
 class Trainer:
     """How one kind of model is trained: `python -m module *action --data … --output … --recipe …`.
 
-    protocol: of the projects whose snapshots it learns from. recipes: by name, each makes a frozen dataclass of
+    protocols: of the projects whose snapshots it learns from. recipes: by name, each makes a frozen dataclass of
     settings. with_lora: the same recipe with adapters; None if there is no option --lora. bases: kinds of registered
     models that it may begin from. names_recipe: whether there is an option --recipe.
     """
 
     kind: ModelKind
     module: str
-    protocol: Protocol
+    protocols: tuple[Protocol, ...]
     recipes: Mapping[str, Callable[[], Any]]
     default_recipe: str
     bases: tuple[ModelKind, ...]
@@ -42,7 +42,7 @@ TRAINERS: dict[str, Trainer] = {
     ModelKind.JOINT: Trainer(
         ModelKind.JOINT,
         "preference.training.joint",
-        Protocol.AUTHORING,
+        (Protocol.AUTHORING,),
         joint.RECIPES,
         "diamante",
         (ModelKind.JOINT,),
@@ -51,7 +51,7 @@ TRAINERS: dict[str, Trainer] = {
     ModelKind.PAIREVAL: Trainer(
         ModelKind.PAIREVAL,
         "preference.training.paireval",
-        Protocol.AUTHORING,
+        (Protocol.AUTHORING,),
         paireval.RECIPES,
         "paper",
         (ModelKind.JOINT, ModelKind.PAIREVAL),
@@ -60,14 +60,26 @@ TRAINERS: dict[str, Trainer] = {
     ModelKind.ASSESSOR: Trainer(
         ModelKind.ASSESSOR,
         "preference.training.assessor",
-        Protocol.LABELLING,
+        (Protocol.LABELLING,),
         {ONLY_RECIPE: AssessorRecipe},
         ONLY_RECIPE,
         (ModelKind.ASSESSOR,),
         with_lora=assessor_with_lora,
         names_recipe=False,
     ),
+    ModelKind.TOPICS: Trainer(
+        ModelKind.TOPICS,
+        "preference.training.topics",
+        (Protocol.AUTHORING, Protocol.LABELLING),
+        {ONLY_RECIPE: AssessorRecipe},
+        ONLY_RECIPE,
+        (ModelKind.TOPICS,),
+        action=("train",),
+        with_lora=assessor_with_lora,
+        names_recipe=False,
+    ),
 }
+CLASSIFIERS = (ModelKind.ASSESSOR, ModelKind.TOPICS)  # several models are compared, the best network is kept
 
 
 def trainer_for(kind: str, project: Project) -> Trainer:
@@ -79,20 +91,20 @@ def trainer_for(kind: str, project: Project) -> Trainer:
             _("Choose one of: %(names)s.") % {"names": ", ".join(TRAINERS)},
             field="kind",
         )
-    if trainer.protocol == Protocol.AUTHORING:
+    if project.protocol in trainer.protocols:
+        return trainer
+    if Protocol.AUTHORING in trainer.protocols:
         check_trainable(project)
-    elif project.protocol != trainer.protocol:
-        raise Refusal(
-            "no_labelling",
-            _("In this project nobody labels dialogues, so no assessor can learn from it."),
-            _("Choose a labelling project."),
-        )
-    return trainer
+    raise Refusal(
+        "no_labelling",
+        _("In this project nobody labels dialogues, so no assessor can learn from it."),
+        _("Choose a labelling project."),
+    )
 
 
 def kinds_of_project(project: Project) -> list[ModelKind]:
     """What can be trained on the project's snapshots, the usual kind first."""
-    return [trainer.kind for trainer in TRAINERS.values() if trainer.protocol == project.protocol]
+    return [trainer.kind for trainer in TRAINERS.values() if project.protocol in trainer.protocols]
 
 
 def recipe_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""The forms of new evaluators: PairEval on dialogues with candidates, an assessor on final labels."""
+"""The forms of new evaluators: PairEval on dialogues with candidates, an assessor on final labels, a topic model."""
 
 from typing import Any, cast
 from uuid import uuid4
@@ -98,13 +98,9 @@ class PairEvalForm(EvaluatorForm):
     )
 
 
-class AssessorForm(EvaluatorForm):
-    kind = ModelKind.ASSESSOR
+class ClassifierForm(EvaluatorForm):
+    """Several models are compared, and the best network is kept."""
 
-    question = forms.ChoiceField(
-        label=gettext_lazy("Question"),
-        help_text=gettext_lazy("Only questions whose final labels are 0, 1 and 2 can be learned."),
-    )
     models = forms.MultipleChoiceField(
         label=gettext_lazy("Compare"),
         choices=[(name, MODEL_NAMES[name]) for name in BASELINES],
@@ -119,6 +115,18 @@ class AssessorForm(EvaluatorForm):
         model = cast("forms.ChoiceField", self.fields["model"])
         model.label, model.required = _("Also a pretrained model"), False
         model.choices = [("", _("none")), *cast("list[tuple[str, str]]", model.choices)]
+
+
+class AssessorForm(ClassifierForm):
+    kind = ModelKind.ASSESSOR
+
+    question = forms.ChoiceField(
+        label=gettext_lazy("Question"),
+        help_text=gettext_lazy("Only questions whose final labels are 0, 1 and 2 can be learned."),
+    )
+
+    def __init__(self, user: User, project: Project, data: QueryDict | None = None, **choices: Any) -> None:
+        super().__init__(user, project, data, **choices)
         questions = {name: None for snapshot in self._snapshots() for name in fitting_questions(snapshot)}
         cast("forms.ChoiceField", self.fields["question"]).choices = [(name, name) for name in questions]
         self.has_questions = bool(questions)
@@ -128,7 +136,12 @@ class AssessorForm(EvaluatorForm):
         return list(field.queryset or [])
 
 
+class TopicModelForm(ClassifierForm):
+    kind = ModelKind.TOPICS
+
+
 FORMS: dict[str, type[EvaluatorForm]] = {
     ModelKind.PAIREVAL: PairEvalForm,
     ModelKind.ASSESSOR: AssessorForm,
+    ModelKind.TOPICS: TopicModelForm,
 }

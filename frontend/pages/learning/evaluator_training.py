@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from common.refusals import Refusal
@@ -18,8 +19,14 @@ from preference.registry.models import ModelKind
 from preference.runs.files import STATES, folder_of_run
 from preference.runs.models import TrainingRun
 from preference.runs.services.trainings import start_training
-from preference.runs.trainers import kinds_of_project
+from preference.runs.trainers import CLASSIFIERS, kinds_of_project
 from projects.models import Project
+
+TITLES = {
+    ModelKind.PAIREVAL: gettext_lazy("Train PairEval"),
+    ModelKind.ASSESSOR: gettext_lazy("Train an assessor"),
+    ModelKind.TOPICS: gettext_lazy("Train a topic model"),
+}
 
 
 def chosen_kind(request: HttpRequest, project: Project) -> ModelKind:
@@ -56,7 +63,7 @@ def evaluator_new(
 def _render(request: HttpRequest, project: Project, form: EvaluatorForm, status: int = 200) -> HttpResponse:
     context = {
         "project": project,
-        "title": _("Train an assessor") if form.kind == ModelKind.ASSESSOR else _("Train PairEval"),
+        "title": TITLES[form.kind],
         "form": form,
         "kind": form.kind,
         "kinds": kind_links(project, form.kind),
@@ -69,7 +76,7 @@ def _render(request: HttpRequest, project: Project, form: EvaluatorForm, status:
 
 def model_states(run: TrainingRun) -> list[dict[str, str]]:
     """Where the training of several models is: name and state of each; [] for a training of one model."""
-    if run.kind != ModelKind.ASSESSOR or not run.folder:
+    if run.kind not in CLASSIFIERS or not run.folder:
         return []
     words = {"waiting": _("waiting"), "training": _("training"), "done": _("done"), "failed": _("failed")}
     states = read_json(folder_of_run(run) / STATES)

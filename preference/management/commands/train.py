@@ -31,6 +31,7 @@ Examples:
   manage.py train chit-chat --snapshot "Week 12" --recipe quick --set epochs=2
   manage.py train chit-chat --snapshot "Week 12" --kind paireval
   manage.py train quality --snapshot "May" --kind assessor --question quality --models majority gru
+  manage.py train quality --snapshot "May" --kind topics
 """
 
 
@@ -48,18 +49,19 @@ class Command(BaseCommand):
             "--kind",
             choices=ModelKind.values,
             default=ModelKind.JOINT,
-            help="joint, paireval: on an authoring project; assessor: on a labelling project (default: joint)",
+            help="joint, paireval: on an authoring project; assessor: on a labelling project; "
+            "topics: on both (default: joint)",
         )
         add(
             "--model",
             default="",
-            help="trained model, folder or hub id to start from (default: the project's own; assessor: none)",
+            help="trained model, folder or hub id to start from (default: the project's own; assessor, topics: none)",
         )
         add(
             "--recipe",
             choices=recipe_names(),
             default="",
-            help="default: the paper's, diamante for joint, paper for paireval, diqad for assessor",
+            help="default: the paper's, diamante for joint, paper for paireval, diqad for assessor and topics",
         )
         add("--question", default="", help="assessor: what it learns; its final labels are 0, 1 and 2")
         add(
@@ -67,7 +69,7 @@ class Command(BaseCommand):
             nargs="+",
             default=[],
             choices=BASELINES,
-            help="assessor: models to compare (default: all)",
+            help="assessor, topics: models to compare (default: all)",
         )
         add(
             "--set",

@@ -20,10 +20,10 @@ from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.registry.files import folder_of_model
 from preference.registry.models import ModelKind
 from preference.registry.selectors.bases import BaseModel, resolve_base
-from preference.runs.assessor_options import check_assessor_options
+from preference.runs.assessor_options import check_assessor_options, check_models
 from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
-from preference.runs.trainers import Trainer, trainer_for
+from preference.runs.trainers import CLASSIFIERS, Trainer, trainer_for
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
 from projects.locking import lock_project
@@ -53,18 +53,21 @@ def start_training(
 ) -> TrainingRun:
     """Train in the background on a snapshot of the project. The same run_id again returns the first training.
 
-    model: a registered model's name, a folder or a hub id; empty: the project's own, of an assessor: none. recipe:
-    empty: the usual one of the kind. changes: settings that differ from the recipe's. question, models: of an assessor
-    only, see check_assessor_options. actor None: the command line, which may name any model. Raises Invalid (kind,
-    recipe, changes, question, models, is_lora), NotFound (model), Refusal no_authoring, no_labelling, no_base,
+    model: a registered model's name, a folder or a hub id; empty: the project's own, of a classifier: none. recipe:
+    empty: the usual one of the kind. changes: settings that differ from the recipe's. question: of an assessor, models:
+    of a classifier, see check_assessor_options. actor None: the command line, which may name any model. Raises Invalid
+    (kind, recipe, changes, question, models, is_lora), NotFound (model), Refusal no_authoring, no_labelling, no_base,
     wrong_kind, not_ready, file_gone, id_in_use.
     """
     trainer = trainer_for(kind, project)
     recipe = recipe or trainer.default_recipe
     settings = check_changes(trainer, recipe, changes or {}, is_lora=is_lora, seed=seed)
     seed = settings.pop("seed", seed)
-    is_assessor = trainer.kind == ModelKind.ASSESSOR
-    options = check_assessor_options(snapshot, question, models, has_base=bool(model)) if is_assessor else {}
+    options: dict[str, Any] = {}
+    if trainer.kind == ModelKind.ASSESSOR:
+        options = check_assessor_options(snapshot, question, models, has_base=bool(model))
+    elif trainer.kind == ModelKind.TOPICS:
+        options = {"models": check_models(models, has_base=bool(model))}
     choices = {
         "kind": trainer.kind,
         "recipe": recipe,
@@ -98,7 +101,7 @@ def start_training(
 
 
 def _resolve_base(trainer: Trainer, actor: User | None, project: Project, model: str) -> BaseModel:
-    if trainer.kind == ModelKind.ASSESSOR and not model:
+    if trainer.kind in CLASSIFIERS and not model:
         return BaseModel(None, "")
     return resolve_base(actor, project, model, trainer.bases)
 
