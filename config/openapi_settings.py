@@ -37,6 +37,8 @@ SPECTACULAR: Final[dict[str, Any]] = {
         "LabelOrigin": "annotation.labelling.models.labels.LabelOrigin",
         "SubmissionStage": "annotation.labelling.models.labels.Stage",
         "LabellingStage": "annotation.labelling.serializers.REQUESTED_STAGES",
+        "InvitationState": "projects.models.InvitationState",
+        "MailState": "projects.models.MailState",
         "RoundState": "annotation.tasks.models.rounds.RoundState",
         "AppealState": "annotation.batch_review.models.AppealState",
         "CandidateOrder": "generation.models.CandidateOrder",

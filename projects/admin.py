@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from common.read_only_admin import ReadOnlyAdmin
-from projects.models import Event, Membership, Project
+from projects.models import Event, Invitation, Membership, Project
 
 
 @admin.register(Project)
@@ -28,3 +28,22 @@ class EventAdmin(ReadOnlyAdmin):
     list_select_related = ["project", "actor"]
     search_fields = ["=subject_id", "=kind", "=project__slug", "=actor__username"]
     list_filter = ["subject_type"]
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = [
+        "project",
+        "name",
+        "email",
+        "roles",
+        "state",
+        "made_by",
+        "expires_at",
+        "accepted_by",
+        "mail_state",
+    ]
+    list_select_related = ["project", "made_by", "accepted_by"]
+    list_filter = ["state", "mail_state"]
+    search_fields = ["name", "email", "project__slug"]
+    exclude = ["digest"]

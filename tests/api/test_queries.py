@@ -20,7 +20,7 @@ from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
 from preference.registry.models import Promotion, RegisteredModel
 from preference.runs.models import TrainingRun
-from projects.models import Event, Membership, Project, Protocol, Role
+from projects.models import Event, Invitation, Membership, Project, Protocol, Role
 from tests.api.conftest import Program
 from tests.preference.learning import snapshot_of
 
@@ -50,6 +50,23 @@ def members(project: Project, olga: User, n: int) -> None:
     people = User.objects.bulk_create(User(username=f"u{uuid4().hex}") for _ in range(n))
     Membership.objects.bulk_create(
         Membership(project=project, user=person, roles=[Role.ANNOTATOR]) for person in people
+    )
+
+
+def link_invitations(project: Project, olga: User, n: int) -> None:
+    request_id, expires_at = uuid4(), timezone.now()
+    Invitation.objects.bulk_create(
+        Invitation(
+            project=project,
+            request_id=request_id,
+            position=position,
+            digest=uuid4().hex,
+            roles=[Role.ANNOTATOR],
+            made_by=olga,
+            accepted_by=olga,
+            expires_at=expires_at,
+        )
+        for position in range(n)
     )
 
 
@@ -159,6 +176,7 @@ LISTS: list[tuple[str, Fill]] = [
     ("tokens", tokens),
     ("projects", projects),
     ("projects/chit-chat/members", members),
+    ("projects/chit-chat/link-invitations", link_invitations),
     ("projects/chit-chat/events", events),
     ("projects/chit-chat/jobs", jobs),
     ("projects/chit-chat/imports", jobs),
