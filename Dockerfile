@@ -5,9 +5,9 @@
 
 FROM python:3.11-slim-bookworm AS base
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    PATH=/opt/venv/bin:$PATH LAPIDARY_VAR=/var/lib/lapidary LOG_JSON=1
+    PATH=/opt/venv/bin:$PATH LAPIDARY_VAR=/var/lib/lapidary HF_HOME=/var/lib/huggingface LOG_JSON=1
 RUN useradd --system --uid 10001 --create-home lapidary \
-    && install -d -o lapidary -g lapidary -m 0750 /var/lib/lapidary
+    && install -d -o lapidary -g lapidary -m 0750 /var/lib/lapidary /var/lib/huggingface
 WORKDIR /srv/lapidary
 
 FROM base AS web-packages
@@ -42,7 +42,7 @@ FROM base AS worker
 COPY --from=worker-packages /opt/venv /opt/venv
 COPY --chown=root:root . .
 USER lapidary
-VOLUME /var/lib/lapidary
+VOLUME /var/lib/lapidary /var/lib/huggingface
 # Seconds that a running decode or job gets to finish are set by `stop_grace_period` in compose.yaml.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["celery", "--app", "config", "worker", "--without-gossip", "--without-mingle"]

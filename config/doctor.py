@@ -21,6 +21,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from common.release import code_version
 from config import embedded
 from config.database_timeouts import VARIABLES
 from config.database_version import OLDEST_POSTGRES
@@ -28,6 +29,7 @@ from config.findings import Finding, State
 from config.mail_check import mail
 from embedded.home import EmbeddedError
 from generation.selectors import servable_generators
+from jobs.folders import differing_folders, folder_ids
 from jobs.selectors import live_workers
 
 GIGABYTE: Final = 1024**3
@@ -180,6 +182,37 @@ def workers() -> Iterable[Finding]:
             )
 
 
+def worker_folders() -> Iterable[Finding]:
+    """Compare what each live worker reports with this process: the folders that it writes to, and its release."""
+    ids, version = folder_ids(), code_version()
+    try:
+        alive = list(live_workers().order_by("name"))
+    except DatabaseError:
+        return  # `workers` has said so
+    sound = True
+    for worker in alive:
+        for name in differing_folders(ids, worker.folders):
+            sound = False
+            yield Finding(
+                "problem",
+                _(
+                    "The worker {worker} does not read the folder {folder} that is written here ({name})."
+                ).format(worker=worker.name, folder=getattr(settings, name), name=name),
+                _("Give the web server and all workers the same volume."),
+            )
+        if worker.version != version:
+            sound = False
+            yield Finding(
+                "problem",
+                _("The worker {worker} runs another release ({other}) than is here ({own}).").format(
+                    worker=worker.name, other=worker.version[:12] or _("an older one"), own=version[:12]
+                ),
+                _("Run web server and workers from the same release, and restart them."),
+            )
+    if alive and sound:
+        yield Finding("ok", _("Workers read the same folders and run the same release."))
+
+
 def generators() -> Iterable[Finding]:
     """Load every configured model in a process of its own: this one must never import torch."""
     if find_spec("torch") is None:
@@ -310,7 +343,7 @@ def static_files() -> Iterable[Finding]:
 
 
 CHECKS: Final[tuple[Callable[[], Iterable[Finding]], ...]] = (
-    *(embedded_servers, database, migrations, broker, workers, generators),
+    *(embedded_servers, database, migrations, broker, workers, worker_folders, generators),
     *(public_url, secrets, disk, static_files),
 )
 

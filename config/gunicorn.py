@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import socket
 import struct
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,10 +47,38 @@ loglevel = env.str("LOG_LEVEL", default="INFO").lower()
 stalled_seconds = env.int("WEB_STALLED_SECONDS", default=120)
 
 
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+# Set before a process imports prometheus_client, which then writes its counters there: /metrics adds up all processes.
+metrics_folder = Path(
+    env.str(METRICS_FOLDER, default="") or tempfile.mkdtemp(prefix="lapidary-metrics-", dir=worker_tmp_dir)
+)
+os.environ[METRICS_FOLDER] = str(metrics_folder)
+
+
 def on_starting(_server: Arbiter) -> None:
-    """Log the arbiter's lines in the workers' format."""
+    """Log the arbiter's lines in the workers' format; forget the counters of processes of an earlier start."""
+    metrics_folder.mkdir(parents=True, exist_ok=True)
+    forget_counters()
+
+
+def forget_counters() -> None:
+    for file in metrics_folder.glob("*.db"):
+        file.unlink()
     json_lines = env.bool("LOG_JSON", default=env.bool("PRODUCTION", default=False))
     configure_logging(debug=False, json_lines=json_lines, level=env.str("LOG_LEVEL", default="INFO"))
+
+
+def child_exit(_server: Arbiter, worker: Worker) -> None:
+    """Its gauges end with a process; its counters stay, because a sum that falls would look like a restart."""
+    from prometheus_client.multiprocess import mark_process_dead  # reads METRICS_FOLDER when it is imported
+
+    mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]
+
+
+def on_exit(_server: Arbiter) -> None:
+    forget_counters()
+    with contextlib.suppress(OSError):  # a mount, or something else is in it
+        metrics_folder.rmdir()
 
 
 def post_worker_init(_worker: Worker) -> None:

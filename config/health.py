@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from typing import Final
 
-import redis
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from django_prometheus.exports import ExportToDjangoView
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from config.busy_threads import BUSY_THREADS
+from config.metrics import QUEUES, render_metrics
+from jobs.broker import broker_answers
 from jobs.selectors import live_workers
-
-QUEUES: Final = ("default", "gpu", "chat", "training")
 
 
 @require_safe
@@ -28,15 +26,17 @@ def healthz(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 while the database and the broker answer and a thread is free, else 503; the JSON names each part.
+    """200 while the database answers and a thread is free, else 503; the JSON names each part.
 
-    A missing worker is reported and does not fail the check: a balancer would otherwise take every web server away,
-    and people could no longer save. `?workers=required` makes it fail, for scripts that wait until everything is up.
+    A broker that is away or a missing worker is reported and does not fail the check: a balancer would otherwise take
+    every web server away, and people could no longer save. `?workers=required` makes it fail, for scripts that wait
+    until everything is up.
     """
-    parts = {"database": database_answers(), "broker": broker_answers(), "threads": BUSY_THREADS.has_free}
+    parts = {"database": database_answers(), "threads": BUSY_THREADS.has_free}
     workers = {f"worker_{queue}": parts["database"] and live_workers(queue).exists() for queue in QUEUES}
-    needed = {**parts, **workers} if request.GET.get("workers") == "required" else parts
-    states = {name: "ok" if good else "failed" for name, good in {**parts, **workers}.items()}
+    others = {"broker": broker_answers(), **workers}
+    needed = {**parts, **others} if request.GET.get("workers") == "required" else parts
+    states = {name: "ok" if good else "failed" for name, good in {**parts, **others}.items()}
     return JsonResponse(states, status=200 if all(needed.values()) else 503)
 
 
@@ -49,8 +49,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         given.encode(), settings.METRICS_TOKEN.encode()
     ):
         raise Http404
-    page: HttpResponse = ExportToDjangoView(request)
-    return page
+    return HttpResponse(render_metrics(), content_type=CONTENT_TYPE_LATEST)
 
 
 def database_answers() -> bool:
@@ -60,11 +59,3 @@ def database_answers() -> bool:
     except DatabaseError:
         return False
     return True
-
-
-def broker_answers() -> bool:
-    try:
-        with redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2) as client:
-            return bool(client.ping())
-    except redis.RedisError:
-        return False

@@ -108,6 +108,8 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"generation.tasks.*": {"queue": "gpu"}}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A worker waits for a Redis that is away; by default it ends after 100 attempts.
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,
     "socket_timeout": 10,
@@ -335,7 +337,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024**2
 HTTPS = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SESSION_COOKIE_AGE = 60 * 60 * 24 * 14
-SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
+# Not cached in Redis: a session that ends while Redis is away would come back with it.
+SESSION_ENGINE = "django.contrib.sessions.backends.db"
 SECURE_SSL_REDIRECT = HTTPS and env.bool("SSL_REDIRECT", default=True)
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS

@@ -12,7 +12,6 @@ from django.db.models import Count, DurationField, ExpressionWrapper, F, FloatFi
 from django.db.models.functions import Extract, Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from redis.exceptions import RedisError
 
 from accounts.models import User
 from common.refusals import NotAllowed, NotFound
@@ -21,6 +20,7 @@ from generation.conversation import context_of, matches_context
 from generation.models import CandidateRequest, Generator, RequestState
 from generation.percentiles import Percentiles
 from generation.sentences import PATTERNS, compile_patterns
+from jobs.broker import broker_answers
 from jobs.selectors import live_workers
 from projects.models import Project
 from projects.roles import CAPABILITIES, Capability
@@ -97,14 +97,11 @@ def generator_for(user: User, slug: str) -> Generator:
 
 
 def workers_alive() -> int:
-    """How many workers take requests; cached for two seconds, or counted every time if the cache cannot be reached."""
-    try:
-        alive = cache.get(_WORKERS_KEY)
-        if alive is None:
-            alive = live_workers(QUEUE).count()
-            cache.set(_WORKERS_KEY, alive, _WORKERS_FOR)
-    except RedisError:
-        return live_workers(QUEUE).count()
+    """How many workers take requests; cached for two seconds."""
+    alive = cache.get(_WORKERS_KEY)
+    if alive is None:
+        alive = live_workers(QUEUE).count()
+        cache.set(_WORKERS_KEY, alive, _WORKERS_FOR)
     return int(alive)
 
 
@@ -130,6 +127,7 @@ def describe_request(request: CandidateRequest) -> dict[str, Any]:
         "remedy": translate_sentences(request.remedy),
         "failures": [translate_sentences(reason) for reason in request.failures],
         "workers_alive": workers_alive(),
+        "queue_reachable": request.state != RequestState.QUEUED or broker_answers(),
         "waited_ms": _waited_ms(request),
         "generated_ms": _between_ms(request.started_at, request.ended_at),
     }

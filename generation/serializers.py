@@ -30,6 +30,9 @@ class CandidateRequestSerializer(serializers.Serializer[Any]):
         child=serializers.CharField(), help_text="One reason for every missing candidate."
     )
     workers_alive = serializers.IntegerField(help_text="0: no worker is running, so the request waits.")
+    queue_reachable = serializers.BooleanField(
+        help_text="false: the queue (Redis) cannot be reached. The request is stored and is answered when it is back."
+    )
     waited_ms = serializers.IntegerField(
         allow_null=True,
         help_text="0: it was ready before an annotator wanted it; null: nobody has wanted it yet.",

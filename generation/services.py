@@ -6,14 +6,11 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-from celery import current_app
 from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from common.refusals import Refusal
 from dialogues.models import Dialogue
@@ -21,6 +18,7 @@ from generation.conversation import Context, context_of, hash_of
 from generation.models import MOVES, CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import Sampling
 from generation.selectors import QUEUE
+from jobs.broker import send_task
 from projects.transitions import move
 
 MAX_AHEAD_PER_TURN = 4
@@ -181,17 +179,13 @@ def wake(*, after: float = 0.0) -> None:
     after: seconds until the worker should look; such a message is always sent. No request depends on the message: the
     scheduler checks the queue every few seconds.
     """
-    try:
-        if after or cache.add(WAKE_KEY, 1, _WAKE_FOR):
-            current_app.send_task(
-                "generation.tasks.generate_pending",
-                queue=QUEUE,
-                retry=False,
-                countdown=after or None,
-                expires=_FORGOTTEN_AFTER,
-            )
-    except (RedisError, OperationalError, OSError) as error:
-        logger.warning("the broker cannot be reached; the scheduler will wake a worker: %s", error)
+    if after or cache.add(WAKE_KEY, 1, _WAKE_FOR):
+        send_task(
+            "generation.tasks.generate_pending",
+            queue=QUEUE,
+            countdown=after or None,
+            expires=_FORGOTTEN_AFTER,
+        )
 
 
 def preload_generator(generator_id: int | None) -> None:
@@ -199,16 +193,9 @@ def preload_generator(generator_id: int | None) -> None:
 
     Only one of several workers does so. `selectors.workers_holding` says when the model is loaded.
     """
-    try:
-        current_app.send_task(
-            "generation.tasks.preload_generator",
-            args=[generator_id],
-            queue=QUEUE,
-            retry=False,
-            expires=_FORGOTTEN_AFTER,
-        )
-    except (RedisError, OperationalError, OSError) as error:
-        logger.warning("the broker is away, the model loads when it is asked: %s", error)
+    send_task(
+        "generation.tasks.preload_generator", args=(generator_id,), queue=QUEUE, expires=_FORGOTTEN_AFTER
+    )
 
 
 def wake_if_overdue(request: CandidateRequest) -> None:

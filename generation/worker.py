@@ -21,7 +21,6 @@ from django.db import DataError, IntegrityError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_noop
-from redis.exceptions import RedisError
 
 from common.database import retry_on_lost_connection
 from dialogues.models import CandidateSet
@@ -59,10 +58,7 @@ Answer = CandidateResult | BackendError
 
 def drain(worker: str) -> int:
     """Answer requests until none is queued; returns how many were taken."""
-    try:
-        cache.delete(WAKE_KEY)  # before reading the queue: a request that arrives now sends its own wake-up
-    except RedisError:
-        logger.warning("the cache cannot be reached; a missed wake-up is repeated by the scheduler")
+    cache.delete(WAKE_KEY)  # before reading the queue: a request that arrives now sends its own wake-up
     taken, enough = 0, time.monotonic() + DRAIN_SECONDS
     while batch := claim_batch(worker):
         if retry_on_lost_connection(CandidateRequest.objects.filter(_claimable()).exists):

@@ -1,6 +1,7 @@
 """REST API of jobs: progress, cancel, retry. Imports, exports and other rooms start their own jobs."""
 
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal
 from uuid import UUID
 
 from django.urls import path
@@ -13,8 +14,9 @@ from rest_framework.views import APIView
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.serializers import validated_query
+from jobs.broker import broker_answers
 from jobs.models import Job, JobState
-from jobs.selectors import job_for, job_to_manage, jobs_of
+from jobs.selectors import job_for, job_to_manage, jobs_of, served_queues
 from jobs.services import cancel_job, retry_job
 from projects.selectors import project_for
 
@@ -33,14 +35,29 @@ class JobSerializer(serializers.ModelSerializer[Job]):
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
     parameters = serializers.JSONField()
     result = serializers.JSONField()
+    waits_for = serializers.SerializerMethodField(
+        help_text="Of a queued job: queue (Redis cannot be reached), worker (none serves its queue), else empty. "
+        "The job is kept and starts by itself."
+    )
 
     class Meta:
         model = Job
         fields = [
             "id", "project", "kind", "queue", "state", "done", "total", "unit", "parameters", "result", "error",
             "remedy", "attempts", "created_by", "created_at", "started_at", "heartbeat_at",
-            "cancel_requested_at", "ended_at",
+            "cancel_requested_at", "ended_at", "waits_for",
         ]  # fmt: skip
+
+    @cached_property
+    def _served_queues(self) -> set[str]:
+        return served_queues()
+
+    def get_waits_for(self, job: Job) -> Literal["", "queue", "worker"]:
+        if job.state != JobState.QUEUED:
+            return ""
+        if not broker_answers():
+            return "queue"
+        return "" if job.queue in self._served_queues else "worker"
 
 
 class JobsView(APIView):

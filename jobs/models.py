@@ -53,6 +53,9 @@ class Job(models.Model):
     losses = models.PositiveSmallIntegerField(
         default=0, help_text=_("How often the worker was lost since it was last started")
     )
+    folders = models.JSONField(
+        default=dict, help_text=_("The ids of the folders of the process that started it")
+    )
     cancel_requested_at = models.DateTimeField(null=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -67,6 +70,8 @@ class Job(models.Model):
         indexes = [
             models.Index(fields=["project", "-created_at"], name="job_project"),
             models.Index(fields=["heartbeat_at"], name="job_live", condition=models.Q(state="running")),
+            models.Index(fields=["created_at"], name="job_waiting", condition=models.Q(state="queued")),
+            models.Index(fields=["ended_at"], name="job_ended"),
         ]
 
     def __str__(self) -> str:
@@ -79,6 +84,8 @@ class Worker(models.Model):
     name = models.CharField(max_length=120, primary_key=True)
     queues = models.JSONField(default=list)
     details = models.JSONField(default=dict, help_text=_("For example the model that it holds"))
+    version = models.CharField(max_length=80, blank=True, help_text=_("The release that it runs"))
+    folders = models.JSONField(default=dict, help_text=_("The ids of the folders that it writes to"))
     started_at = models.DateTimeField(default=timezone.now)
     seen_at = models.DateTimeField(default=timezone.now, db_index=True)
 

@@ -4,20 +4,22 @@ import json
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from celery import current_app
+from django.conf import settings
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
-from kombu.exceptions import OperationalError
 
 from accounts.models import User
 from common.idempotency import check_repeat
 from common.refusals import Refusal
+from jobs.broker import send_task
+from jobs.folders import differing_folders, folder_ids
 from jobs.models import DEFAULT_QUEUE, LIVE_STATES, MOVES, Job, JobState, Worker
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
 from jobs.registry import work_for
@@ -29,6 +31,8 @@ logger = logging.getLogger(__name__)
 LOST_AFTER = timedelta(seconds=60)
 FORGET_WORKER_AFTER = timedelta(minutes=10)
 MAX_LOSSES = 3
+SENT_AT_ONCE = 100
+MISSING_FILES = frozenset({"file_gone", "files_gone"})  # codes of refusals
 
 
 @transaction.atomic
@@ -54,21 +58,19 @@ def start_job(
         "created_by": actor,
         "parameters": parameters,
         "queue": queue,
+        "folders": folder_ids(),
     }
     job, created = Job.objects.get_or_create(id=id, defaults={**defaults, "language": get_language() or ""})
     if not created:
         check_repeat(job, kind=kind, project_id=project.pk if project else None, parameters=parameters)
     elif enqueue:
-        transaction.on_commit(lambda: send(job.id, job.queue))
+        transaction.on_commit(lambda: send(job.id, job.queue), robust=True)
     return job
 
 
 def send(job_id: UUID, queue: str) -> None:
-    """Send the job to a worker. If the broker is down, take_over_lost_jobs sends it later."""
-    try:
-        current_app.send_task("jobs.tasks.run_job", args=[str(job_id)], queue=queue, retry=False)
-    except OperationalError:
-        logger.warning("the broker did not accept a job", extra={"job": str(job_id)})
+    """Send the job to a worker. If the broker is away, take_over_lost_jobs sends it later."""
+    send_task("jobs.tasks.run_job", args=(str(job_id),), queue=queue)
 
 
 def run_job(*, job_id: UUID, watch: Callable[[Job], None] | None = None) -> Job:
@@ -96,10 +98,8 @@ def _run(job: Job, watch: Callable[[Job], None] | None) -> None:
         _return_to_queue(job)
     except JobLost:
         logger.warning("job lost to another worker", extra={"job": str(job.pk)})
-    except Refusal as refusal:
-        _fail(job, str(refusal.message), str(refusal.remedy), result=refusal.details)
-    except OSError as error:
-        _fail(job, _disk_error(error), _("Free some disk space, then start it again."))
+    except (Refusal, OSError) as error:
+        _fail_with_remedy(job, error)
     except Exception as error:
         logger.exception("job failed", extra={"job": str(job.pk)})
         _fail(job, f"{type(error).__name__}: {error}", _("See the log of the worker."))
@@ -139,6 +139,35 @@ def _end(job: Job, state: str, **changes: Any) -> None:
     job.refresh_from_db()
 
 
+def _fail_with_remedy(job: Job, error: Refusal | OSError) -> None:
+    misses_file = isinstance(error, FileNotFoundError) or getattr(error, "code", "") in MISSING_FILES
+    if misses_file and (differing := differing_folders(folder_ids(), job.folders)):
+        _fail_on_other_disk(job, differing)
+    elif isinstance(error, Refusal):
+        _fail(job, str(error.message), str(error.remedy), result=error.details)
+    elif isinstance(error, FileNotFoundError):
+        _fail(job, _missing_file(error), _("See the log of the worker."))
+    else:
+        _fail(job, _disk_error(error), _("Free some disk space, then start it again."))
+
+
+def _fail_on_other_disk(job: Job, differing: list[str]) -> None:
+    """Fail a job whose worker has other folders than the process that started it."""
+    paths = ", ".join(f"{name} = {getattr(settings, name)}" for name in differing)
+    error = _(
+        "This worker does not see the files that the web server writes: its folder is another one (%(paths)s)."
+    )
+    remedy = _(
+        "Give the web server and the workers the same volume (FILES_ROOT, MODELS_ROOT; see “Files” in "
+        "docs/operators.md), then start it again."
+    )
+    _fail(job, error % {"paths": paths}, remedy)
+
+
+def _missing_file(error: FileNotFoundError) -> str:
+    return _("A file is missing: %(name)s.") % {"name": Path(str(error.filename or "")).name}
+
+
 def _disk_error(error: OSError) -> str:
     return _("The file could not be written: %(reason)s.") % {"reason": error.strerror or str(error)}
 
@@ -173,7 +202,7 @@ def retry_job(*, job: Job, actor: User | None, enqueue: bool = True) -> Job:
         losses=0,
     )
     if enqueue:
-        transaction.on_commit(lambda: send(job.id, job.queue))
+        transaction.on_commit(lambda: send(job.id, job.queue), robust=True)
     return job
 
 
@@ -191,10 +220,16 @@ def take_over_lost_jobs() -> int:
     lost.update(state=JobState.QUEUED, losses=F("losses") + 1)
     Worker.objects.filter(seen_at__lt=now - FORGET_WORKER_AFTER).delete()
     waiting = Job.objects.filter(state=JobState.QUEUED, created_at__lt=now - timedelta(seconds=15))
-    rows = list(waiting.values_list("id", "queue")[:100])
+    # Of each queue: many jobs of one that has no worker must not keep those of others from being sent.
+    queues = list(waiting.order_by().values_list("queue", flat=True).distinct())
+    rows = [row for queue in queues for row in _oldest(waiting.filter(queue=queue))]
     for job_id, queue in rows:
         send(job_id, queue)
     return len(rows)
+
+
+def _oldest(jobs: QuerySet[Job]) -> list[tuple[UUID, str]]:
+    return list(jobs.order_by("created_at").values_list("id", "queue")[:SENT_AT_ONCE])
 
 
 def _give_up(job: Job) -> None:
@@ -204,10 +239,19 @@ def _give_up(job: Job) -> None:
         _fail(job, error, remedy)
 
 
-def record_heartbeat(*, name: str, queues: list[str], details: dict[str, Any]) -> None:
-    """Record that a worker is alive; called every few seconds by a thread of the worker."""
+def record_heartbeat(
+    *,
+    name: str,
+    queues: list[str],
+    details: dict[str, Any],
+    version: str = "",
+    folders: dict[str, str] | None = None,
+) -> None:
+    """Record that a worker is alive; called every few seconds by a thread of the worker.
+
+    version, folders: its release and the ids of its folders, which `doctor` compares with its own.
+    """
+    about = {"queues": queues, "details": details, "version": version, "folders": folders or {}}
     Worker.objects.update_or_create(
-        name=name,
-        defaults={"queues": queues, "details": details, "seen_at": timezone.now()},
-        create_defaults={"queues": queues, "details": details},
+        name=name, defaults={**about, "seen_at": timezone.now()}, create_defaults=about
     )

@@ -11,7 +11,9 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 from django.db import close_old_connections
 
+from common.release import code_version
 from jobs import services
+from jobs.folders import folder_ids
 from jobs.progress import worker_is_ending
 
 HEARTBEAT_EVERY = 5.0  # seconds
@@ -52,9 +54,12 @@ def _start_heartbeat(sender: Any, **_: Any) -> None:
 
 
 def _send_heartbeats(queues: list[str]) -> None:
+    version = code_version()
     while not worker_is_ending.is_set():
         try:
-            services.record_heartbeat(name=worker_name(), queues=queues, details=details)
+            services.record_heartbeat(
+                name=worker_name(), queues=queues, details=details, version=version, folders=folder_ids()
+            )
         except Exception:  # the database may be restarting; the next heartbeat tries again
             close_old_connections()
         worker_is_ending.wait(HEARTBEAT_EVERY)

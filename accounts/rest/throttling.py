@@ -1,17 +1,13 @@
-import logging
 import time
 from typing import Any
 
-from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import UserRateThrottle
 
-logger = logging.getLogger(__name__)
-
 
 class PersonRateThrottle(UserRateThrottle):
-    """Limits the requests of a person in every period of API_RATE_LIMIT. Without Redis nothing is limited, so that work
-    continues.
+    """Limits the requests of a person in every period of API_RATE_LIMIT. Without Redis each web process counts for
+    itself (config/cache.py).
 
     Counts with one atomic step: DRF reads a list and writes it back, and requests at the same time overwrite it.
     """
@@ -25,11 +21,7 @@ class PersonRateThrottle(UserRateThrottle):
             return True
         period, since = divmod(time.time(), self.duration)
         self.left: float = self.duration - since
-        try:
-            return self._count(f"{key}:{int(period)}") <= self.num_requests
-        except (RedisError, OSError):
-            logger.warning("requests are not counted: Redis does not respond")
-            return True
+        return self._count(f"{key}:{int(period)}") <= self.num_requests
 
     def _count(self, key: str) -> int:
         if self.cache.add(key, 1, self.duration):

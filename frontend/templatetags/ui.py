@@ -19,6 +19,7 @@ from frontend.pages.message_catalog import catalog_url
 from frontend.preferences import theme_of
 from frontend.ui.icons import ICONS
 from frontend.ui.paging import KeysetPage
+from jobs.broker import broker_answers
 from jobs.models import LIVE_STATES, Job, JobState
 
 register = template.Library()
@@ -219,6 +220,7 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
         "title": title or job.kind,
         "live": live,
         "waiting_for_worker": job.state == JobState.QUEUED and not alive,
+        "waiting_for_queue": job.state == JobState.QUEUED and not broker_answers(),
         "unit": UNITS.get(job.unit, job.unit),
         "is_short": bool(job.total) and (live or job.done != job.total),
         "percent": round(100 * job.done / job.total) if job.total else None,

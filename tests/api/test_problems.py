@@ -184,16 +184,6 @@ def test_too_many_requests_get_the_time_to_retry(
     cache.clear()
 
 
-def test_without_redis_nobody_is_counted_and_work_goes_on(
-    program: Program, ann: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def away(*args: object) -> None:
-        raise ConnectionError
-
-    monkeypatch.setattr(PersonRateThrottle.cache, "add", away)
-    assert program(ann).get("/api/v1/me/").status_code == 200
-
-
 def test_a_database_that_does_not_answer_is_a_503(
     program: Program, ann: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

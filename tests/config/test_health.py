@@ -10,7 +10,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from config.busy_threads import BUSY_THREADS
-from config.health import QUEUES
+from config.metrics import QUEUES
 from jobs.services import record_heartbeat
 
 CHECKOUT = Path(__file__).parent.parent.parent
@@ -65,7 +65,18 @@ def test_a_lost_database_and_broker_are_named_while_the_process_lives() -> None:
     alive, ready = run.stdout.splitlines()
     assert alive == "/healthz 200 ok"
     assert ready.startswith("/readyz 503")
-    assert '"database": "failed", "broker": "failed"' in ready
+    assert '"database": "failed"' in ready
+    assert '"broker": "failed"' in ready
+
+
+@pytest.mark.django_db
+def test_a_lost_broker_is_reported_and_keeps_nobody_from_saving(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("config.health.broker_answers", lambda: False)
+    response = client.get("/readyz")
+    assert (response.status_code, response.json()["broker"]) == (200, "failed")
+    assert client.get("/readyz?workers=required").status_code == 503
 
 
 @pytest.mark.django_db

@@ -231,7 +231,7 @@ def test_a_queued_job_is_cancelled_at_once_and_a_second_time_changes_nothing() -
 def test_a_job_is_kept_while_the_broker_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
     nobody.conf.broker_transport_options = settings.CELERY_BROKER_TRANSPORT_OPTIONS
-    monkeypatch.setattr("jobs.services.current_app", nobody)
+    monkeypatch.setattr("jobs.broker.current_app", nobody)
     assert state_of(job(enqueue=True)) == JobState.QUEUED
 
 

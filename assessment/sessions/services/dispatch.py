@@ -1,24 +1,19 @@
 """Sending a turn to whoever answers it: the generation's queue, or a worker of the queue `chat`."""
 
-import logging
 from datetime import timedelta
 from typing import Final
 
-from celery import current_app
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
 from django.utils import timezone
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.systems.models import Connector
 from assessment.systems.services.asking import QUEUE
 from generation.protocol import Sampling
 from generation.services import CandidateOptions, request_candidates
-
-logger = logging.getLogger(__name__)
+from jobs.broker import send_task
 
 # While no worker lives the scheduler goes on sending; the messages must not pile up.
 _FORGOTTEN_AFTER: Final = 60  # seconds
@@ -33,17 +28,13 @@ def send_turn(turn: Turn, *, after: float = 0.0) -> None:
     if turn.session.system.connector == Connector.GENERATOR and not after:
         request_candidate(turn)
         return
-    try:
-        current_app.send_task(
-            "assessment.sessions.tasks.fetch_reply",
-            args=[str(turn.pk)],
-            queue=QUEUE,
-            retry=False,
-            countdown=after or None,
-            expires=_FORGOTTEN_AFTER + after,
-        )
-    except (RedisError, OperationalError, OSError) as error:
-        logger.warning("the broker is away, the scheduler will send the turn again: %s", error)
+    send_task(
+        "assessment.sessions.tasks.fetch_reply",
+        args=(str(turn.pk),),
+        queue=QUEUE,
+        countdown=after or None,
+        expires=_FORGOTTEN_AFTER + after,
+    )
 
 
 @transaction.atomic

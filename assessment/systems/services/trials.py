@@ -11,13 +11,11 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
-from celery import current_app
+from django.core.cache import cache
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
-from kombu.exceptions import OperationalError
-from redis.exceptions import RedisError
 
 from accounts.models import User
 from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
@@ -41,6 +39,7 @@ from generation.conversation import context_of
 from generation.models import RequestState
 from generation.protocol import BackendError, Sampling
 from generation.services import CandidateOptions, cancel_request, request_candidates, wake_if_overdue
+from jobs.broker import send_task
 from projects.transitions import move
 
 logger = logging.getLogger(__name__)
@@ -49,6 +48,7 @@ MAX_INPUT: Final = 4_000  # characters
 PERSON, SYSTEM = "A", "B"
 # Beyond the time limit of a reply, for the message and the worker.
 SLACK: Final = timedelta(seconds=10)
+RESEND_AFTER: Final = timedelta(seconds=5)
 NOBODY: Final = BackendError(
     gettext_noop("No worker took the message in time."),
     gettext_noop("Check that the worker of the queue runs, then send it again."),
@@ -149,13 +149,7 @@ def end_trial(*, system: System, user: User) -> None:
 
 
 def _send_task(name: str, key: object) -> None:
-    """A broker that is away shows on the page: no worker takes the message."""
-    try:
-        current_app.send_task(
-            f"assessment.systems.tasks.{name}", args=[key], queue=QUEUE, retry=False, expires=120
-        )
-    except (RedisError, OperationalError, OSError) as error:
-        logger.warning("the broker is away, nobody is asked: %s", error)
+    send_task(f"assessment.systems.tasks.{name}", args=(key,), queue=QUEUE, expires=120)
 
 
 # ---- by a worker of the queue chat -----------------------------------------------------------------------------------
@@ -247,7 +241,16 @@ def refresh_trial(turn: TrialTurn) -> TrialTurn:
         fail_trial(turn, TOO_LATE if is_asked else NOBODY)
     elif request is not None:
         wake_if_overdue(request)
+    elif turn.asked_at is None:
+        _send_again(turn)
     return trial_turns().get(pk=turn.pk)
+
+
+def _send_again(turn: TrialTurn) -> None:
+    """Send a turn that the broker did not take or lost, at most once every RESEND_AFTER. One worker takes it."""
+    is_overdue = timezone.now() > turn.sent_at + RESEND_AFTER
+    if is_overdue and cache.add(f"trial-turn:{turn.pk}", 1, RESEND_AFTER.total_seconds()):
+        _send_task("answer_trial", str(turn.pk))
 
 
 def _collect_candidate(turn: TrialTurn) -> None:

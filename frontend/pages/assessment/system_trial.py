@@ -23,6 +23,7 @@ from assessment.systems.services.asking import QUEUE
 from assessment.systems.services.trials import MAX_INPUT, end_trial, refresh_trial, send_trial_input
 from frontend.pages.requests import posted_uuid, signed_in
 from generation.selectors import QUEUE as GPU
+from jobs.broker import broker_answers
 from jobs.selectors import live_workers
 from measures.degradation import span_of_words
 from projects.roles import Capability
@@ -118,6 +119,7 @@ def _messages(user: User, system: System) -> dict[str, Any]:
         "turns": [_show(turn) for turn in turns],
         "is_waiting": is_waiting,
         "queue": queue,
+        "is_queue_away": is_waiting and not broker_answers(),
         "is_served": not is_waiting or live_workers(queue).exists(),
     }
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+from common.release import code_version
 from dialogues.models import Dialogue
 from jobs.models import Job
 from jobs.progress import Progress
 from preference.data.formats import card, diamante, labelled, labelled_card
-from preference.data.formats.writing import HashingWriter, code_version, encode
+from preference.data.formats.writing import HashingWriter, encode
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import CARD, DIALOGUES, FACTS
 from preference.data.selectors.selection import Filters, Selection, select

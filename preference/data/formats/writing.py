@@ -4,17 +4,16 @@ import gc
 import hashlib
 import json
 import os
-import subprocess
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 import orjson
 from django.utils import timezone
 
+from common.release import code_version
 from jobs.garbage_collection import manual_garbage_collection
 from preference.data.formats.catalogue import ExportFormat, Row
 from preference.data.formats.replies import DrawContext
@@ -24,7 +23,6 @@ from preference.data.selectors.random_replies import DrawSettings, reply_pool_of
 from preference.data.selectors.selection import Selection
 from preference.data.selectors.study import StudySelection
 
-CODE = Path(__file__).resolve().parents[3]
 ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 PRIVATE = 0o600  # of files: dialogues of real people
 CHUNK = 256 * 1024  # bytes that are written and hashed together
@@ -60,17 +58,6 @@ class Manifest:
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
-
-
-@cache
-def code_version() -> str:
-    """LAPIDARY_VERSION (set in the images) or the commit of the checkout."""
-    if version := os.environ.get("LAPIDARY_VERSION"):
-        return version
-    result = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=CODE, capture_output=True, text=True, check=False
-    )
-    return result.stdout.strip() or "unknown"
 
 
 def encode(row: Row) -> bytes:

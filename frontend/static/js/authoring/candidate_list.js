@@ -182,6 +182,13 @@ export class CandidateList {
 
   /** @param {CandidateRequest | undefined} request */
   #showWaiting(request) {
+    if (request?.queue_reachable === false) {
+      this.showMessage(
+        gettext("The queue cannot be reached, so candidates have to wait. What you have sent is saved."),
+        gettext("They come when the queue is back. You can write without them; tell your manager if it lasts."),
+      );
+      return;
+    }
     if (request?.workers_alive === 0) {
       this.showMessage(
         gettext("No worker is running, so no candidates come."),

@@ -14,7 +14,7 @@ import { CandidateList, isLive, SERVER_AWAY } from "./candidate_list.js";
  * @typedef {{
  *   id: string, position: number, ordinal: number, state: "queued" | "running" | "done" | "failed" | "cancelled",
  *   candidates: { text: string, score?: number }[], candidate_set: number | null, model_version: string, error: string, remedy: string,
- *   failures: string[], workers_alive: number, waited_ms: number | null, generated_ms: number | null,
+ *   failures: string[], workers_alive: number, queue_reachable: boolean, waited_ms: number | null, generated_ms: number | null,
  * }} CandidateRequest
  * @typedef {{ title: string, example: string, language: string }} Topic
  */
@@ -31,7 +31,7 @@ const isRepeatable = (request) => request?.state === "failed" || request?.state 
 /** How long until the server is asked again, ms. @param {number} waited  for so long, ms  @param {CandidateRequest} request */
 function pollInterval(waited, request) {
   if (document.hidden) return 3000;
-  if (request.workers_alive === 0) return 1500;
+  if (request.workers_alive === 0 || !request.queue_reachable) return 1500;
   return waited < 2000 ? 120 : waited < 10_000 ? 400 : waited < 60_000 ? 1000 : 3000;
 }
 
