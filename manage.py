@@ -7,13 +7,14 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from environs.exceptions import EnvError
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     try:
         execute_from_command_line(sys.argv)
         sys.stdout.flush()
-    except ImproperlyConfigured as error:
+    except (ImproperlyConfigured, EnvError) as error:
         sys.exit(str(error))
     except BrokenPipeError:
         # Whoever read the output has had enough (`… | head`); what is still buffered must not complain at the end.

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -21,26 +22,21 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from common.release import code_version
 from config import embedded
 from config.database_timeouts import VARIABLES
 from config.database_version import OLDEST_POSTGRES
 from config.findings import Finding, State
 from config.mail_check import mail
+from config.worker_check import worker_folders, workers
 from embedded.home import EmbeddedError
 from generation.selectors import servable_generators
-from jobs.folders import differing_folders, folder_ids
-from jobs.selectors import live_workers
 
 GIGABYTE: Final = 1024**3
 MODEL_SECONDS: Final = 120
-WORKER_COMMANDS: Final = {
-    "default": "celery -A config worker -Q default --beat",
-    "gpu": "celery -A config worker -Q gpu --pool solo",
-    "chat": "celery -A config worker -Q chat --pool threads --concurrency 64",
-    "training": "celery -A config worker -Q training --pool solo",
-}
 HF: Final = "generation.backends.hf.HFBackend"
+
+
+Check = Callable[[], Iterable[Finding]]
 
 
 def embedded_servers() -> Iterable[Finding]:
@@ -110,16 +106,8 @@ def pooled_timeouts() -> Iterable[Finding]:
 
 
 def migrations() -> Iterable[Finding]:
-    try:
-        executor = MigrationExecutor(connection)
-        pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DatabaseError:
-        yield Finding(
-            "problem",
-            _("Migrations cannot be looked at without the database."),
-            _("Mend the database first."),
-        )
-        return
+    executor = MigrationExecutor(connection)
+    pending = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if pending:
         names = ", ".join(f"{migration.app_label}.{migration.name}" for migration, _backwards in pending[:3])
         yield Finding(
@@ -156,61 +144,6 @@ def broker() -> Iterable[Finding]:
             _("Redis forgets waiting tasks when it restarts."),
             _("Set: {setting}").format(setting="appendonly yes"),
         )
-
-
-def workers() -> Iterable[Finding]:
-    for queue, command in WORKER_COMMANDS.items():
-        try:
-            names = sorted(live_workers(queue).values_list("name", flat=True))
-        except DatabaseError:
-            yield Finding(
-                "problem",
-                _("Workers of the queue {queue} are unknown without the database.").format(queue=queue),
-                _("Mend the database first."),
-            )
-            continue
-        if names:
-            yield Finding(
-                "ok",
-                _("The queue {queue} is served by: {names}.").format(queue=queue, names=", ".join(names)),
-            )
-        else:
-            yield Finding(
-                "problem",
-                _("No worker is alive for the queue {queue}.").format(queue=queue),
-                _("Start one: {command}").format(command=command),
-            )
-
-
-def worker_folders() -> Iterable[Finding]:
-    """Compare what each live worker reports with this process: the folders that it writes to, and its release."""
-    ids, version = folder_ids(), code_version()
-    try:
-        alive = list(live_workers().order_by("name"))
-    except DatabaseError:
-        return  # `workers` has said so
-    sound = True
-    for worker in alive:
-        for name in differing_folders(ids, worker.folders):
-            sound = False
-            yield Finding(
-                "problem",
-                _(
-                    "The worker {worker} does not read the folder {folder} that is written here ({name})."
-                ).format(worker=worker.name, folder=getattr(settings, name), name=name),
-                _("Give the web server and all workers the same volume."),
-            )
-        if worker.version != version:
-            sound = False
-            yield Finding(
-                "problem",
-                _("The worker {worker} runs another release ({other}) than is here ({own}).").format(
-                    worker=worker.name, other=worker.version[:12] or _("an older one"), own=version[:12]
-                ),
-                _("Run web server and workers from the same release, and restart them."),
-            )
-    if alive and sound:
-        yield Finding("ok", _("Workers read the same folders and run the same release."))
 
 
 def generators() -> Iterable[Finding]:
@@ -305,9 +238,9 @@ def secrets() -> Iterable[Finding]:
             _("Set: {setting}").format(setting="DEBUG=0"),
         )
     if os.environ.get("SECRET_KEY"):
-        weak = len(settings.SECRET_KEY) < 50
+        weak = len(settings.SECRET_KEY) < 50 or len(set(settings.SECRET_KEY)) < 10
         yield (
-            Finding("problem", _("SECRET_KEY is short."), _("Use 50 random characters or more."))
+            Finding("problem", _("SECRET_KEY is easy to guess."), _("Use 50 random characters or more."))
             if weak
             else Finding("ok", _("SECRET_KEY comes from the environment."))
         )
@@ -320,19 +253,29 @@ def disk() -> Iterable[Finding]:
     if not settings.MODELS_ROOT.is_relative_to(settings.FILES_ROOT):
         roots.append(settings.MODELS_ROOT)
     for folder in dict.fromkeys(roots):
-        existing = next(path for path in (folder, *folder.parents) if path.exists())
-        if not os.access(existing, os.W_OK):
+        try:
+            free = free_bytes(folder) / GIGABYTE
+        except OSError as error:
             yield Finding(
                 "problem",
-                _("{folder} cannot be written.").format(folder=folder),
+                _("{folder} cannot be written: {reason}").format(folder=folder, reason=error.strerror),
                 _("Change its owner, or set LAPIDARY_VAR, FILES_ROOT or MODELS_ROOT."),
             )
             continue
-        free = shutil.disk_usage(existing).free / GIGABYTE
         size = f"{free:.1f} GB" if free >= 1 else f"{free * 1024:.0f} MB"
         state: State = "problem" if free < 1 else "warning" if free < 5 else "ok"
         remedy = "" if state == "ok" else _("Free some space: exports, imports and trained models need it.")
         yield Finding(state, _("{size} free for {folder}.").format(size=size, folder=folder), remedy)
+
+
+def free_bytes(folder: Path) -> int:
+    """Free bytes for a folder, which may not exist yet. Raises OSError if a file cannot be written there.
+
+    It is tried: permissions say nothing about a disk that is mounted read-only, or to root.
+    """
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    with tempfile.TemporaryFile(dir=existing):
+        return shutil.disk_usage(existing).free
 
 
 def static_files() -> Iterable[Finding]:
@@ -342,17 +285,32 @@ def static_files() -> Iterable[Finding]:
         )
 
 
-CHECKS: Final[tuple[Callable[[], Iterable[Finding]], ...]] = (
+CHECKS: Final[tuple[Check, ...]] = (
     *(embedded_servers, database, migrations, broker, workers, worker_folders, generators),
     *(public_url, secrets, disk, static_files),
 )
 
 
+# They read tables, which a database that is away or lacks migrations does not have.
+NEED_TABLES: Final[frozenset[Check]] = frozenset({migrations, workers, worker_folders})
+
+
 def examine(*, quick: bool = False, mail_to: str = "") -> Iterable[Finding]:
-    """quick: load no models. mail_to: send a message there."""
+    """Every check; what cannot be known because of an earlier problem is one line.
+
+    quick: load no models. mail_to: send a message there.
+    """
+    skipped = frozenset[Check]({generators} if quick else ())
     for check in CHECKS:
-        if not (quick and check is generators):
-            yield from check()
+        if check in skipped:
+            continue
+        findings = list(check())
+        yield from findings
+        if check in (database, migrations) and any(finding.state == "problem" for finding in findings):
+            skipped |= NEED_TABLES
+            yield Finding(
+                "warning", _("Workers are unknown until then."), _("Run doctor again when this is solved.")
+            )
     yield from mail(mail_to=mail_to)
 
 

@@ -18,6 +18,7 @@ from typing import Final
 from urllib.parse import quote
 
 import psutil
+from django.core.exceptions import ImproperlyConfigured
 
 from embedded import servers
 from embedded.home import DATABASE, EmbeddedError, Home, abs_hash, make_folder, open_to_others, try_lock
@@ -69,8 +70,18 @@ def broker_url(url: str) -> str:
 
 
 def development_secret(var: Path) -> str:
-    """A random SECRET_KEY kept in `var`, so that sessions outlive a restart."""
+    """A random SECRET_KEY kept in `var`, so that sessions outlive a restart. Raises ImproperlyConfigured."""
     path = var / "secret.key"
+    try:
+        return read_or_make_secret(path)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"{path} cannot be written or read: {error.strerror}. Set LAPIDARY_VAR to a folder of your own, or "
+            "set SECRET_KEY."
+        ) from error
+
+
+def read_or_make_secret(path: Path) -> str:
     if not path.exists():
         make_parents(path)
         new = path.with_suffix(f".{os.getpid()}")

@@ -21,9 +21,12 @@ SHARED: Final = ("FILES_ROOT", "MODELS_ROOT")  # settings
 FolderIds = dict[str, str]
 
 
-def folder_ids() -> FolderIds:
-    """The id of each shared folder by its setting; empty if this process can neither read nor write the marker."""
-    return {name: _read_or_make(Path(getattr(settings, name)) / MARKER) for name in SHARED}
+def folder_ids(*, make: bool = True) -> FolderIds:
+    """The id of each shared folder by its setting; empty if this process can neither read nor make the marker.
+
+    make=False: only look, for a command that somebody else than the servers' user may run.
+    """
+    return {name: _read_id(Path(getattr(settings, name)) / MARKER, make=make) for name in SHARED}
 
 
 def differing_folders(ids: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
@@ -31,9 +34,9 @@ def differing_folders(ids: Mapping[str, str], others: Mapping[str, str]) -> list
     return [name for name in SHARED if name in ids and name in others and ids[name] != others[name]]
 
 
-def _read_or_make(marker: Path) -> str:
+def _read_id(marker: Path, *, make: bool) -> str:
     with contextlib.suppress(OSError):
-        if not marker.exists():
+        if make and not marker.exists():
             _make(marker)
         return marker.read_text(encoding="ascii").strip()
     return ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from jobs.folders import MARKER
 from operations.backup.errors import BackupError
 from operations.backup.manifest import StoredFile
 from operations.backup.private_files import create_private_file, sync_file
@@ -17,8 +18,9 @@ from preference.runs.job import LOCK
 BLOCK = 1 << 20  # bytes
 FILES, MODELS = "files", "models"
 PART = ".part"
-# The process of a training means nothing on another machine, or after a restart of this one.
-LEFT_OUT = frozenset({PID_FILE, LOCK})
+# The process of a training means nothing on another machine, or after a restart of this one. A copied marker would make
+# two folders look like one.
+LEFT_OUT = frozenset({PID_FILE, LOCK, MARKER})
 
 
 def roots(*, with_models: bool) -> dict[str, Path]:

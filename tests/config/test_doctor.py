@@ -4,28 +4,34 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
 
+from common.release import code_version
 from config import doctor
 from config.findings import Finding
 from generation.models import BackendKind, Generator
+from jobs.folders import folder_ids
 from jobs.services import record_heartbeat
 from preference.registry.services.trained_models import remove_model
 from projects.models import Project
 from tests.disks import disk_of
 from tests.preference.learning import trained_model
+from tests.processes import database_url
 
 CHECKOUT = Path(__file__).parent.parent.parent
 
 
 def run_doctor(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, **changes}
+    environment = {**os.environ, "SECRET_KEY": "0123456789" * 6, **changes}
     command = [sys.executable, "manage.py", "doctor", *arguments]
     return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True)
 
@@ -39,6 +45,88 @@ def test_a_sound_database_and_broker_are_ok() -> None:
     assert states(doctor.database()) == ["ok"]
     assert states(doctor.migrations()) == ["ok"]
     assert states(doctor.broker()) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        (
+            {"LAPIDARY_VAR": "/dev/null/x", "SECRET_KEY": ""},
+            "/dev/null/x/secret.key cannot be written or read",
+        ),
+        ({"GENERATION_BATCH": "many"}, 'Environment variable "GENERATION_BATCH" invalid'),
+        ({"PRODUCTION": "1", "SECRET_KEY": "short"}, "Lapidary will not start with PRODUCTION=1: SECRET_KEY"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_one_line(changes: dict[str, str], line: str) -> None:
+    run = run_doctor("--quick", **changes)
+    assert run.returncode == 1
+    assert run.stderr.startswith(line)
+    assert len(run.stderr.splitlines()) == 1
+
+
+def test_without_the_database_one_line_says_what_is_unknown() -> None:
+    run = run_doctor("--json", "--quick", DATABASE_URL="postgresql://l@localhost:1/l")
+    findings = json.loads(run.stdout)
+    about = [finding["what"] for finding in findings if "orker" in finding["what"]]
+    assert about == ["Workers are unknown until then."]
+    (problem,) = [finding for finding in findings if finding["state"] == "problem"]
+    assert problem["remedy"] == "Start PostgreSQL, or correct DATABASE_URL."
+
+
+@contextmanager
+def empty_database() -> Iterator[str]:
+    """The URL of a database without tables, beside that of the tests."""
+    name = f"empty_{os.getpid()}"
+    with psycopg.connect(database_url(), autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        try:
+            yield f"{database_url().rpartition('/')[0]}/{name}"
+        finally:
+            server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.django_db
+def test_a_database_without_tables_asks_for_migrations_only() -> None:
+    with empty_database() as url:
+        run = run_doctor("--json", "--quick", DATABASE_URL=url)
+    (problem,) = [finding for finding in json.loads(run.stdout) if finding["state"] == "problem"]
+    assert problem["remedy"] == "Run: manage.py migrate"
+
+
+@pytest.mark.parametrize("key", ["short", "changeme" * 8])
+def test_a_secret_that_can_be_guessed_is_a_problem(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    settings.SECRET_KEY = key
+    monkeypatch.setenv("SECRET_KEY", key)
+    problem = Finding("problem", "SECRET_KEY is easy to guess.", "Use 50 random characters or more.")
+    assert problem in list(doctor.secrets())
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_the_reason(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    settings.VAR = tmp_path
+    settings.FILES_ROOT = tmp_path / "file" / "files"
+    settings.MODELS_ROOT = settings.FILES_ROOT / "models"
+    problem = next(finding for finding in doctor.disk() if finding.state == "problem")
+    assert problem.what == f"{settings.FILES_ROOT} cannot be written: Not a directory"
+    assert "FILES_ROOT" in problem.remedy
+
+
+@pytest.mark.django_db
+def test_a_worker_of_another_release_or_disk_is_named(settings: Settings, tmp_path: Path) -> None:
+    settings.FILES_ROOT, settings.MODELS_ROOT = tmp_path / "files", tmp_path / "models"
+    ours = folder_ids()
+    record_heartbeat(name="same", queues=[], details={}, version=code_version(), folders=ours)
+    assert states(doctor.worker_folders()) == ["ok"]
+    other = {**ours, "MODELS_ROOT": "another id"}
+    record_heartbeat(name="other", queues=[], details={}, version=code_version(), folders=other)
+    record_heartbeat(name="old", queues=[], details={}, version="0123456789abcdef", folders=ours)
+    old, disk = doctor.worker_folders()
+    assert "runs another release (0123456789ab)" in old.what
+    assert f"does not read the folder {tmp_path / 'models'}" in disk.what
+    assert "same volume" in disk.remedy
 
 
 def test_a_dead_database_and_broker_are_problems_with_exit_code_1() -> None:
@@ -169,7 +257,7 @@ def test_little_space_is_reported_in_megabytes(settings: Settings, tmp_path: Pat
 
 @pytest.mark.django_db
 def test_a_migration_that_was_not_applied_is_named(settings: Settings) -> None:
-    MigrationRecorder(connection).record_unapplied("jobs", "0003_queue_and_losses")
+    MigrationRecorder(connection).record_unapplied("jobs", "0004_folders_and_indexes")
     (finding,) = doctor.migrations()
     assert (finding.state, finding.remedy) == ("problem", "Run: manage.py migrate")
-    assert "jobs.0003_queue_and_losses" in finding.what
+    assert "jobs.0004_folders_and_indexes" in finding.what

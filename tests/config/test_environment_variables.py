@@ -10,7 +10,7 @@ import yaml
 
 CHECKOUT: Final = Path(__file__).parent.parent.parent
 NOT_OURS: Final = frozenset({".venv", "node_modules", "var", "tests", "benchmarks"})
-READERS: Final = frozenset({"str", "int", "float", "bool", "list"})  # of environs.Env
+READERS: Final = frozenset({"str", "int", "float", "bool", "list", "dict"})  # of environs.Env
 ROW: Final = re.compile(r"^\| `([A-Z][A-Z_]+)` \|(.*?)\| .+ \| .+ \|$", re.MULTILINE)
 # What one process of ours sets for another, what torchrun and terminals set.
 INTERNAL: Final = frozenset(
@@ -34,7 +34,7 @@ READ_BY_OTHERS: Final = frozenset(
         "POSTGRES_PASSWORD",
         "TMPDIR",
     }
-    | {"TORCH_INDEX"}
+    | {"SSL_CERT_FILE", "TORCH_INDEX"}
 )
 WORKERS: Final = ("worker-default", "worker-gpu", "worker-chat", "worker-training")
 SECRETS_OF_WORKERS: Final = frozenset({"HF_TOKEN", "OPENAI_API_KEY"})

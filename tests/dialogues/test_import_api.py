@@ -16,6 +16,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from accounts.models import Scope, User
 from accounts.services import create_token
 from dialogues.models import Action, CandidateSet, Dialogue, Utterance
+from jobs.folders import MARKER
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from projects.models import Project, Role
@@ -52,7 +53,7 @@ def send(api: Client, chitchat: Project) -> Send:
 
 
 def kept(root: Path) -> list[Path]:
-    return [path for path in root.rglob("*") if path.is_file()]
+    return [path for path in root.rglob("*") if path.is_file() and path.name != MARKER]
 
 
 def test_a_file_is_taken_in_and_its_import_followed(send: Send, api: Client) -> None:

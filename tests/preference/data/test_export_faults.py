@@ -19,6 +19,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from accounts.models import User
+from jobs.folders import MARKER
 from jobs.models import Job, JobState
 from jobs.services import LOST_AFTER, retry_job, run_job, take_over_lost_jobs
 from preference.data.models.exports import Export
@@ -40,7 +41,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def files(root: Path) -> list[Path]:
-    return [path for path in root.rglob("*") if path.is_file()]
+    return [path for path in root.rglob("*") if path.is_file() and path.name != MARKER]
 
 
 def started(project: Project, eric: User) -> Export:
