@@ -249,9 +249,9 @@ ACCOUNT_FORMS = {
     "change_password": "frontend.pages.account.password_forms.PasswordChangeForm",
     "set_password": "frontend.pages.account.password_forms.FirstPasswordForm",
     "reset_password_from_key": "frontend.pages.account.password_forms.PasswordResetForm",
+    "reset_password": "accounts.forms.ForgottenPasswordForm",
 }
 ACCOUNT_SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
-ACCOUNT_FORMS = {"reset_password": "accounts.forms.ForgottenPasswordForm"}
 ACCOUNT_RATE_LIMITS = {"login_failed": env.str("LOGIN_RATE_LIMIT", default="10/m/ip,5/5m/key")}
 USERSESSIONS_TRACK_ACTIVITY = False
 BEHIND_PROXY = env.bool("BEHIND_PROXY", default=PUBLIC_URL.startswith("https://"))

@@ -18,6 +18,7 @@ from pathlib import Path
 from django.db import connection
 from django.utils import timezone
 
+from common.release import code_version
 from operations.backup.copying import FILES, MODELS, check_files, copy_file, files_to_copy, hash_file, roots
 from operations.backup.database import (
     applied_migrations,
@@ -39,7 +40,6 @@ from operations.backup.manifest import (
 from operations.backup.private_files import sync_folder
 from operations.backup.programs import Programs, find_programs, server_major
 from operations.lines import FileCounter, human_size
-from preference.data.formats.writing import code_version
 
 UNFINISHED = "backup.unfinished"
 Write = Callable[[str], object]

@@ -16,7 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.fixtures import Settings
 
 from common.release import code_version
-from config import doctor
+from config import doctor, worker_check
 from config.findings import Finding
 from generation.models import BackendKind, Generator
 from jobs.folders import folder_ids
@@ -119,11 +119,11 @@ def test_a_worker_of_another_release_or_disk_is_named(settings: Settings, tmp_pa
     settings.FILES_ROOT, settings.MODELS_ROOT = tmp_path / "files", tmp_path / "models"
     ours = folder_ids()
     record_heartbeat(name="same", queues=[], details={}, version=code_version(), folders=ours)
-    assert states(doctor.worker_folders()) == ["ok"]
+    assert states(worker_check.worker_folders()) == ["ok"]
     other = {**ours, "MODELS_ROOT": "another id"}
     record_heartbeat(name="other", queues=[], details={}, version=code_version(), folders=other)
     record_heartbeat(name="old", queues=[], details={}, version="0123456789abcdef", folders=ours)
-    old, disk = doctor.worker_folders()
+    old, disk = worker_check.worker_folders()
     assert "runs another release (0123456789ab)" in old.what
     assert f"does not read the folder {tmp_path / 'models'}" in disk.what
     assert "same volume" in disk.remedy
@@ -151,7 +151,7 @@ def test_lines_for_people_say_the_remedy() -> None:
 @pytest.mark.django_db
 def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
     record_heartbeat(name="w1", queues=["default"], details={})
-    served, candidates, chats, training = doctor.workers()
+    served, candidates, chats, training = worker_check.workers()
     assert [finding.state for finding in (served, candidates, chats, training)] == ["ok"] + ["problem"] * 3
     assert "-Q gpu" in candidates.remedy
     assert "-Q chat" in chats.remedy
