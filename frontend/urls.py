@@ -23,7 +23,7 @@ from frontend.pages.expert_review import review
 from frontend.pages.jobs import job, job_list
 from frontend.pages.labelling import agreement, confirmations, disagreement, disputes, schema
 from frontend.pages.labelling import workbench as labelling_workbench
-from frontend.pages.learning import evaluations, models, training
+from frontend.pages.learning import evaluations, models, sharing, training
 from frontend.pages.onboarding import admission, admission_test, guidelines, threads
 from frontend.pages.projects import home, invitation, invitations, members, new_project, overview, settings
 from frontend.pages.tasks import queue
@@ -75,6 +75,7 @@ urlpatterns = [
     *snapshots.urlpatterns,
     *training.urlpatterns,
     *models.urlpatterns,
+    *sharing.urlpatterns,
     *evaluations.urlpatterns,
     *scoring.urlpatterns,
     *assessments.urlpatterns,

@@ -98,39 +98,12 @@ def create_generator(
     return generator
 
 
-@transaction.atomic
-def share_generator(*, actor: User | None, generator: Generator, project: Project, shared: bool) -> Generator:
-    """Let another project use a project's trained model, or no longer. Safe to repeat; both projects get an event.
-
-    A project that has chosen the model keeps it until it chooses another one. Raises Refusal for_everybody.
-    """
-    _check_administers(actor)
-    row = Generator.objects.select_for_update().get(pk=generator.pk)
-    if row.project is None:
-        raise Refusal(
-            "for_everybody",
-            _("Every project may use “%(name)s” already.") % {"name": row.slug},
-            _("Only trained models belong to a project."),
-        )
-    if row.shared_with.filter(pk=project.pk).exists() != shared and row.project != project:
-        (row.shared_with.add if shared else row.shared_with.remove)(project)
-        for each in (row.project, project):
-            record(
-                row,
-                kind="shared" if shared else "no_longer_shared",
-                project=each,
-                actor=actor,
-                data={"with": project.slug},
-            )
-    return row
-
-
 def check_usable(generator: Generator | None, project: Project, *, field: str) -> None:
     """Raises Invalid for another project's trained model; None, the server's own model, is everybody's."""
     if generator is not None and not usable_generators(project).filter(pk=generator.pk).exists():
         raise Invalid(
             _("The model “%(name)s” is not available to this project.") % {"name": generator.slug},
-            _("Choose another one, or ask whoever runs the server to share it (manage.py share_model)."),
+            _("Choose another one, or ask the manager of its project to offer it to this one."),
             field=field,
         )
 

@@ -21,8 +21,8 @@ class BackendKind(models.TextChoices):
 class Generator(models.Model):
     """A model that writes candidates. Secrets are not stored: options name the environment variable that holds them.
 
-    project: whose trained model it is; None for those that administrators add for every project. shared_with: other
-    projects that may use it too.
+    project: whose trained model it is; None for those that administrators add for every project. offered_to: other
+    projects whose managers have not answered yet. shared_with: other projects that may use it too.
     """
 
     slug = models.SlugField(_("name"), max_length=80, unique=True)
@@ -31,6 +31,7 @@ class Generator(models.Model):
     project = models.ForeignKey(
         Project, null=True, blank=True, on_delete=models.PROTECT, related_name="generators"
     )
+    offered_to = models.ManyToManyField(Project, blank=True, related_name="offered_generators")
     shared_with = models.ManyToManyField(Project, blank=True, related_name="shared_generators")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 

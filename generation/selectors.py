@@ -8,13 +8,23 @@ from typing import Any
 from uuid import UUID
 
 from django.core.cache import cache
-from django.db.models import Count, DurationField, ExpressionWrapper, F, FloatField, Q, QuerySet
+from django.db.models import (
+    Count,
+    DurationField,
+    Exists,
+    ExpressionWrapper,
+    F,
+    FloatField,
+    OuterRef,
+    Q,
+    QuerySet,
+)
 from django.db.models.functions import Extract, Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from common.refusals import NotAllowed, NotFound
+from common.refusals import NotAllowed, NotFound, Refusal
 from dialogues.models import CandidateSet, Dialogue
 from generation.conversation import context_of, matches_context
 from generation.models import CandidateRequest, Generator, RequestState
@@ -24,6 +34,7 @@ from jobs.broker import broker_answers
 from jobs.selectors import live_workers
 from projects.models import Project
 from projects.roles import CAPABILITIES, Capability
+from projects.selectors import capabilities_of
 
 QUEUE = "gpu"
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
@@ -94,6 +105,52 @@ def generator_for(user: User, slug: str) -> Generator:
     if row is None:
         raise NotFound(_("There is no such model."), _("Look it up in the list of models."))
     return row
+
+
+def trained_generator_for(user: User, slug: str) -> Generator:
+    """A trained model of a project whose members the person manages. Raises NotFound for any other."""
+    row = Generator.objects.select_related("project").filter(slug=slug).first()
+    granted = capabilities_of(user, row.project) if row and row.project else frozenset()
+    if row is None or Capability.MANAGE_MEMBERS not in granted:
+        raise NotFound(_("You manage no project with this trained model."), _("Look it up in its project."))
+    return row
+
+
+def generators_from_others(project: Project) -> QuerySet[Generator]:
+    """Other projects' trained models that are offered to the project or shared with it; `is_shared` tells which."""
+    offered_or_shared = Q(offered_to=project) | Q(shared_with=project)
+    is_shared = Exists(
+        Generator.shared_with.through.objects.filter(generator=OuterRef("pk"), project=project)
+    )
+    rows = Generator.objects.filter(offered_or_shared).select_related("project").distinct()
+    return rows.annotate(is_shared=is_shared).order_by("slug")
+
+
+def generator_from_others(project: Project, slug: str) -> Generator:
+    row = Generator.objects.filter(slug=slug).exclude(project=None).exclude(project=project).first()
+    if row is None:
+        raise NotFound(_("There is no such model."), _("It may have been removed."))
+    return row
+
+
+def project_to_share_with(slug: str) -> Project:
+    project = Project.objects.filter(slug=slug, archived_at=None).first()
+    if project is None:
+        raise Refusal(
+            "no_project",
+            _("There is no project with the short name “%(slug)s”.") % {"slug": slug},
+            _("The short name is in the address of its pages: /p/NAME/."),
+        )
+    return project
+
+
+def projects_sharing(generator: Generator) -> QuerySet[Project]:
+    """Projects that a trained model is offered to or shared with; `is_shared` tells which."""
+    offered_or_shared = Q(offered_generators=generator) | Q(shared_generators=generator)
+    is_shared = Exists(
+        Generator.shared_with.through.objects.filter(generator=generator, project=OuterRef("pk"))
+    )
+    return Project.objects.filter(offered_or_shared).distinct().annotate(is_shared=is_shared).order_by("slug")
 
 
 def workers_alive() -> int:

@@ -51,6 +51,25 @@ class GeneratorSerializer(serializers.ModelSerializer[Generator]):
         fields = ["slug", "backend", "options", "created_at"]
 
 
+class SharingProjectSerializer(serializers.Serializer[Any]):
+    """A project that a trained model is offered to or shared with."""
+
+    project = serializers.SlugField(source="slug")
+    is_shared = serializers.BooleanField(help_text="false: offered, and not accepted yet.")
+
+
+class GeneratorFromOthersSerializer(serializers.Serializer[Any]):
+    """Another project's trained model that is offered to this project or shared with it."""
+
+    slug = serializers.SlugField()
+    project = serializers.SlugField(source="project.slug", help_text="Whose model it is.")
+    is_shared = serializers.BooleanField(help_text="false: offered, and not accepted yet.")
+
+
+class OfferInput(StrictSerializer):
+    project = serializers.SlugField(max_length=80, help_text="Short name of the other project.")
+
+
 class GeneratorChange(StrictSerializer):
     backend = serializers.ChoiceField(choices=BackendKind.choices, required=False)
     options = serializers.DictField(

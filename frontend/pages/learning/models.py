@@ -33,6 +33,7 @@ from frontend.charts.files import chart_file, json_file
 from frontend.pages.learning.evaluations import EvaluationForm
 from frontend.pages.learning.training import settings_of_run, snapshot_url, trainable_project
 from frontend.pages.requests import posted_uuid, signed_in
+from generation.selectors import generators_from_others, projects_sharing
 from jobs.models import LIVE_STATES, JobState
 from jobs.selectors import live_workers
 from preference.child_process import QUEUE
@@ -51,6 +52,8 @@ from preference.registry.services.promotion import promote_model, roll_back
 from preference.registry.services.trained_models import remove_model, update_model
 from preference.runs.selectors import runs_of
 from projects.models import Project, Protocol
+from projects.roles import Capability
+from projects.selectors import capabilities_of
 
 PAGE_SIZE = 20
 PROMOTIONS = 20
@@ -95,9 +98,14 @@ def _render_list(
         "ranks_replies": project.protocol == Protocol.AUTHORING,
         "refusal": refusal,
         "worker_alive": live_workers(QUEUE).exists(),
+        "from_others": generators_from_others(project)[:PAGE_SIZE] if _manages(user, project) else [],
         **(_comparison_context(chosen) if chosen else {}),
     }
     return render(request, "learning/models/list.html", context, status=refusal.status if refusal else 200)
+
+
+def _manages(user: User, project: Project) -> bool:
+    return Capability.MANAGE_MEMBERS in capabilities_of(user, project)
 
 
 def _recent() -> Q:
@@ -215,13 +223,15 @@ def _render_model(
         "assessments": assessments_of(user, model.generator) if model.generator else [],
         "evaluation_form": EvaluationForm(user, project, model=model.slug),
         "worker_alive": live_workers(QUEUE).exists(),
+        "may_share": model.generator is not None and _manages(user, project),
+        "sharing": projects_sharing(model.generator)[:PAGE_SIZE] if model.generator else [],
         "refusal": refusal,
         "sent": request.POST if refusal else {},
     }
     return render(request, "learning/models/model.html", context, status=refusal.status if refusal else 200)
 
 
-def _act_on_model(
+def act_on_model(
     request: HttpRequest, slug: str, name: str, act: Callable[[User, RegisteredModel], str]
 ) -> HttpResponse:
     """Change a model and show the message that `act` returns; after a refusal its page shows the current state."""
@@ -251,7 +261,7 @@ def model_promote(request: HttpRequest, slug: str, name: str) -> HttpResponse:
             "name": model.slug
         }
 
-    return _act_on_model(request, slug, name, act)
+    return act_on_model(request, slug, name, act)
 
 
 @require_POST
@@ -262,7 +272,7 @@ def model_edit(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         model.slug = update_model(model=model, actor=user, changes=changes).slug
         return _("Saved.")
 
-    return _act_on_model(request, slug, name, act)
+    return act_on_model(request, slug, name, act)
 
 
 @require_POST
@@ -272,7 +282,7 @@ def model_remove(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         remove_model(model=model, actor=user)
         return _("The files are removed; where the model came from and how good it was stay.")
 
-    return _act_on_model(request, slug, name, act)
+    return act_on_model(request, slug, name, act)
 
 
 @login_required

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
-from generation.generators import share_generator
 from generation.models import Generator
+from generation.sharing import share_generator, stop_sharing
 from projects.models import Project
 
 
@@ -27,7 +27,8 @@ class Command(BaseCommand):
         if generator is None:
             raise CommandError(_("There is no model “%(name)s”.") % {"name": options["model"]})
         try:
-            share_generator(actor=None, generator=generator, project=project, shared=not options["stop"])
+            act = stop_sharing if options["stop"] else share_generator
+            act(actor=None, generator=generator, project=project)
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         may = "may no longer use" if options["stop"] else "may use"
