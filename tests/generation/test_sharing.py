@@ -78,7 +78,7 @@ def test_a_withdrawn_offer_cannot_be_accepted(
         accept_generator(actor=mara, generator=trained, project=project)
 
 
-def test_what_is_everybodys_or_ones_own_is_not_offered(
+def test_a_model_of_everybody_or_of_the_same_project_is_not_offered(
     project: Project, other: Project, trained: Generator
 ) -> None:
     everybodys = create_generator(actor=None, slug="all", backend=BackendKind.SCRIPTED, options={})
@@ -96,7 +96,7 @@ def test_both_managers_act_through_the_api(
     assert client.post(SHARING, {"project": project.slug}, "application/json").status_code == 204
     assert client.get(SHARING).json()["results"] == [{"project": project.slug, "is_shared": False}]
     theirs = f"/api/v1/projects/{project.slug}/models-of-others/"
-    assert client.post(f"{theirs}other-1/").status_code == 404  # zoe is no member there
+    assert client.post(f"{theirs}other-1/").status_code == 404  # zoe is not a member there
     client.force_login(mara)
     listed = {"slug": "other-1", "project": "other", "is_shared": False}
     assert client.get(theirs).json()["results"] == [listed]
