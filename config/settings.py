@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import dj_database_url
 from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
@@ -13,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from environs import Env
 
 from config import embedded, openapi_settings
-from config.database_timeouts import connection_options
+from config.database_connection import connection_settings, pooler
 from config.logging import configure_logging
 from config.mail_url import parse_mail_url
 
@@ -64,27 +63,8 @@ for name, url, schemes, example in [
         raise ImproperlyConfigured(
             f"{name} is not understood. Write it as {example}, or leave it out for the embedded one."
         )
-DATABASES: dict[str, Any] = {
-    "default": dj_database_url.parse(DATABASE_URL, conn_max_age=60, conn_health_checks=True)
-}
-DATABASES["default"].setdefault("OPTIONS", {}).setdefault("connect_timeout", 5)
-# "transaction": DATABASE_URL names a PgBouncer that lends a connection for each transaction.
-DATABASE_POOLER = env.str("DATABASE_POOLER", default="")
-if DATABASE_POOLER not in ("", "transaction"):
-    raise ImproperlyConfigured("DATABASE_POOLER is not understood. Write transaction, or leave it out.")
-if DATABASE_POOLER:
-    # A cursor or a prepared statement would stay on one connection, and the next query use another.
-    DATABASES["default"] |= {"DISABLE_SERVER_SIDE_CURSORS": True}
-    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None
-else:  # PgBouncer refuses connections with options
-    DATABASES["default"]["OPTIONS"]["options"] = connection_options(
-        env, DATABASES["default"]["OPTIONS"].get("options", "")
-    )
-# How many connections the threads of a process share; 0: each thread keeps its own. For workers with many threads:
-# Celery disconnects a thread after every task, and reconnecting costs more than the queries of a short one.
-if DATABASE_POOL := env.int("DATABASE_POOL", default=0):
-    DATABASES["default"] |= {"CONN_MAX_AGE": 0}
-    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": DATABASE_POOL}
+DATABASES: dict[str, Any] = {"default": connection_settings(env, DATABASE_URL)}
+DATABASE_POOLER = pooler(env)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 CACHES = {
     "default": {
