@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 from django.core.cache import cache
 from django.utils import timezone
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from accounts.models import User
 from annotation.tasks.models.work import Assignment
@@ -46,6 +46,28 @@ def test_a_missing_worker_is_reported_until_one_starts(
     os.killpg(no_worker.process.pid, signal.SIGCONT)
     bench.candidates()
     expect(page.locator("[data-message]")).to_be_hidden()
+
+
+def test_a_queue_that_is_away_is_reported_until_it_is_back(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, no_worker: Running
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+
+    def answer_without_queue(route: Route) -> None:
+        response = route.fetch()
+        route.fulfill(response=response, json={**response.json(), "queue_reachable": False})
+
+    page.route("**/api/v1/candidate-requests/**", answer_without_queue)
+    bench.type(OPENING).submit().stored(1)
+    message = page.locator("[data-message]")
+    expect(message).to_contain_text("The queue cannot be reached, so candidates have to wait.")
+    expect(message).to_contain_text("What you have sent is saved.")
+    page.unroute("**/api/v1/candidate-requests/**")
+    assert no_worker.process is not None
+    os.killpg(no_worker.process.pid, signal.SIGCONT)
+    bench.candidates()
+    expect(message).to_be_hidden()
 
 
 def test_failed_candidates_name_cause_and_remedy_and_can_be_tried_again(

@@ -1,5 +1,6 @@
 """Redis is stopped while people work: they stay signed in and go on, and what waited is done when it is back."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from django.test import Client
 
 from accounts.models import User
 from benchmarks.labelling import ANSWERS, create_project_with_people, fill
+from frontend.urls import urlpatterns
 from generation.models import CandidateRequest, RequestState
 from jobs.models import Job, JobState
 from jobs.selectors import live_workers
@@ -127,6 +129,23 @@ def test_failed_logins_stay_limited_and_a_session_that_ended_stays_ended(
         answers = [_guess(guesser, number) for number in range(2 * 5 + 1)]
     # Five of a name and address in each of the two processes.
     assert "Too many failed login attempts" in answers[-1], answers[-1]
+
+
+def test_no_page_of_a_project_fails_without_redis(
+    site: Stack, own_redis: RedisServer, planned: Project, mara: User
+) -> None:
+    own_redis.stop()
+    with browser(site, mara) as maras:
+        answers = {page: maras.get(page).status_code for page in pages_of(planned)}
+    assert len(answers) > 30
+    assert {page: status for page, status in answers.items() if status >= 500} == {}
+
+
+def pages_of(project: Project) -> list[str]:
+    """The addresses that need nothing but the project."""
+    patterns = [str(pattern.pattern) for pattern in urlpatterns]
+    of_project = [pattern for pattern in patterns if re.fullmatch(r"p/<slug:slug>/[a-z/-]*", pattern)]
+    return ["/" + pattern.replace("<slug:slug>", project.slug) for pattern in of_project]
 
 
 def _guess(guesser: httpx.Client, number: int) -> str:

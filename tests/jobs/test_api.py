@@ -6,6 +6,7 @@ import pytest
 
 from accounts.models import User
 from jobs.models import Job, JobState
+from jobs.services import record_heartbeat
 from projects.models import Project, Role
 from tests.api.conftest import Program
 from tests.conftest import Joins
@@ -37,6 +38,22 @@ def test_the_list_is_newest_first_and_can_be_filtered(
 def test_a_job_says_how_far_it_is(program: Program, eric: User, job: Job) -> None:
     shown = program(eric).get(f"/api/v1/jobs/{job.pk}/").json()
     assert (shown["state"], shown["done"], shown["total"], shown["created_by"]) == ("running", 3, 10, "eric")
+
+
+def test_a_queued_job_says_what_it_waits_for(
+    program: Program, eric: User, job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waits_for() -> str:
+        shown: str = program(eric).get(f"/api/v1/jobs/{job.pk}/").json()["waits_for"]
+        return shown
+
+    assert waits_for() == ""
+    Job.objects.update(state=JobState.QUEUED)
+    assert waits_for() == "worker"
+    record_heartbeat(name="w", queues=["default"], details={})
+    assert waits_for() == ""
+    monkeypatch.setattr("jobs.api.broker_answers", lambda: False)
+    assert waits_for() == "queue"
 
 
 def test_stopping_is_safe_to_repeat(program: Program, eric: User, job: Job) -> None:

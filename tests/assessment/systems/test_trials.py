@@ -9,6 +9,7 @@ from django.utils import timezone
 from accounts.models import User
 from assessment.systems.models import Connector, System, Trial, TrialState, TrialTurn
 from assessment.systems.selectors.trials import last_checks, present_turns
+from assessment.systems.services import trials
 from assessment.systems.services.trials import (
     answer_trial,
     close_trial,
@@ -112,6 +113,20 @@ def test_a_model_of_this_server_answers_through_its_queue(talks: Project, mara: 
         assert turn.reply is not None
         assert (turn.number, turn.reply.text) == (number, "I am MegaBot.")
     assert turn.trace["identity_words"] == ["MegaBot"]
+
+
+def test_a_message_that_the_broker_lost_is_sent_again(
+    talks: Project, mara: User, server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[object] = []
+    monkeypatch.setattr(trials, "send_task", lambda name, *, args, **_: sent.append(args))
+    turn = send_trial_input(system=openai_system(talks, server), user=mara, turn_id=uuid4(), text="Hello!")
+    refresh_trial(turn)
+    assert sent == []  # it may be on its way
+    TrialTurn.objects.update(sent_at=timezone.now() - timedelta(seconds=6))
+    for _look in range(3):
+        refresh_trial(TrialTurn.objects.get())
+    assert sent == [(str(turn.pk),)]
 
 
 def test_a_message_that_nobody_takes_fails_in_the_end(talks: Project, mara: User, server: str) -> None:
