@@ -151,6 +151,18 @@ def open_log(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
+def invite_nora(page: Page) -> None:
+    page.locator("#person_name").fill("Nora Ng")
+    page.locator("form[action$='/one/'] button[type=submit]").click()
+    page.locator("#links").wait_for()
+
+
+def check_list(page: Page) -> None:
+    page.locator("#list_people").fill("name,email,role\nOle,ole@example.org,annotator\nBo,bo@,boss\n")
+    page.locator("form[action$='/list/'] button[type=submit]").click()
+    page.locator("table").wait_for()
+
+
 SHOTS: Final = [
     Shot("home", main=True),
     Shot("home", who="mara", file="home-manager"),
@@ -161,6 +173,8 @@ SHOTS: Final = [
     Shot("new_project", who="root"),
     Shot("project_settings", who="mara", args=in_project),
     Shot("members", who="mara", args=in_project),
+    Shot("invitations", who="mara", args=in_project, act=invite_nora),
+    Shot("invitations", who="mara", args=in_project, act=check_list, file="invitations-list"),
     Shot("jobs", who="eric", args=in_project),
     Shot("job", who="eric", args=lambda world: (world.slug, world.job)),
     Shot("queue", args=in_project, main=True),
@@ -306,6 +320,11 @@ NO_PAGES: Final = {
         "member_roles",
         "member_remove",
         "member_password",
+        "member_password_link",
+        "invite_one",
+        "invite_list",
+        "invitation_link",
+        "invitation_revoke",
         "job_cancel",
         "job_retry",
     ),
@@ -330,5 +349,5 @@ IN_BETWEEN: Final = {
     ),
     *("account_reset_password_from_key", "account_reset_password_from_key_done", "socialaccount_signup"),
     *("mfa_authenticate", "mfa_reauthenticate", "mfa_deactivate_totp", "mfa_view_recovery_codes"),
-    "mfa_generate_recovery_codes",
+    *("mfa_generate_recovery_codes", "password_link", "operator_password_link", "invitation"),
 }
