@@ -1,4 +1,4 @@
-"""Limits how often one address may try a link."""
+"""Limits how often one address may fail to open a link."""
 
 import logging
 import time
@@ -13,22 +13,33 @@ from common.refusals import Refusal
 
 logger = logging.getLogger(__name__)
 PERIOD = 60  # seconds
-MAX_ATTEMPTS = 30
+MAX_FAILURES = 60  # a class of people may share one address
 
 
-def count_attempt(request: HttpRequest, action: str) -> None:
-    """Raises Refusal "too_many_requests" for an address that came too often. Without Redis nothing is counted."""
-    key = f"attempts:{action}:{get_adapter().get_client_ip(request)}:{int(time.time() // PERIOD)}"
+def check_failures(request: HttpRequest, action: str) -> None:
+    """Raises Refusal "too_many_requests" for an address that failed too often. Without Redis nothing is counted."""
     try:
-        cache.add(key, 0, PERIOD)
-        attempts = cache.incr(key)
-    except (RedisError, OSError, ValueError):  # ValueError: the period ended between the two
-        logger.warning("attempts are not counted: Redis does not respond")
+        failures = cache.get(_key(request, action), 0)
+    except (RedisError, OSError):
         return
-    if attempts > MAX_ATTEMPTS:
+    if failures >= MAX_FAILURES:
         raise Refusal(
             "too_many_requests",
             _("That was tried too often from here."),
             _("Wait a minute, then try again."),
             status=429,
         )
+
+
+def count_failure(request: HttpRequest, action: str) -> None:
+    key = _key(request, action)
+    try:
+        cache.add(key, 0, PERIOD)
+        cache.incr(key)
+    except (RedisError, OSError, ValueError):  # ValueError: the period ended between the two
+        logger.warning("failures are not counted: Redis does not respond")
+
+
+def _key(request: HttpRequest, action: str) -> str:
+    address = get_adapter().get_client_ip(request)
+    return f"failures:{action}:{address}:{int(time.time() // PERIOD)}"

@@ -75,9 +75,11 @@ def _parse_line(number: int, cells: Sequence[str]) -> Line:
     name, email, role, language = (*cells[:4], *[""] * (4 - len(cells)))
     roles, unknown = _parse_roles(role)
     invitee = Invitee(roles, name, email, LANGUAGE_NAMES.get(language.lower(), language.lower()))
-    line = Line(number, invitee, check_invitee(invitee))
+    line = Line(number, invitee, [*_text_problems(invitee)])
     if unknown:
         line.problems.append(_("There is no role “%(role)s”.") % {"role": unknown})
+    else:
+        line.problems.extend(_role_problems(invitee))
     if len(cells) > len(COLUMNS):
         line.problems.append(_("The line has more than %(n)d cells.") % {"n": len(COLUMNS)})
     return line
@@ -102,7 +104,7 @@ def _role_names() -> dict[str, str]:
 
 def check_invitee(invitee: Invitee) -> list[str]:
     """What is wrong, whatever the project; empty if nothing is."""
-    return [problem for problem in (_email_problem(invitee), *_other_problems(invitee)) if problem]
+    return [*_text_problems(invitee), *_role_problems(invitee)]
 
 
 def _email_problem(invitee: Invitee) -> str:
@@ -115,17 +117,22 @@ def _email_problem(invitee: Invitee) -> str:
     return _("The e-mail address is too long.") if len(invitee.email) > MAX_EMAIL else ""
 
 
-def _other_problems(invitee: Invitee) -> Iterator[str]:
+def _text_problems(invitee: Invitee) -> Iterator[str]:
+    if problem := _email_problem(invitee):
+        yield problem
     if len(invitee.name) > MAX_NAME:
         yield _("The name has more than %(n)d characters.") % {"n": MAX_NAME}
     if "\0" in invitee.name:
         yield _("The name contains NUL.")
-    if not invitee.roles or set(invitee.roles) - set(Role.values):
-        labels = pgettext("list", ", ").join(str(role.label) for role in Role)
-        yield _("It needs at least one of the roles: %(roles)s.") % {"roles": labels}
     if invitee.language and invitee.language not in dict(settings.LANGUAGES):
         codes = ", ".join(code for code, _name in settings.LANGUAGES)
         yield _("The language must be one of: %(codes)s.") % {"codes": codes}
+
+
+def _role_problems(invitee: Invitee) -> Iterator[str]:
+    if not invitee.roles or set(invitee.roles) - set(Role.values):
+        labels = pgettext("list", ", ").join(str(role.label) for role in Role)
+        yield _("It needs at least one of the roles: %(roles)s.") % {"roles": labels}
 
 
 def _mark_repeated(lines: Sequence[Line]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.db.models import Q
 
 from accounts.models import User
@@ -16,6 +17,8 @@ def renewable_people(actor: User, people: Iterable[User]) -> set[int]:
     keys = [person.pk for person in people if person.is_active and not person.imported]
     more_rights = Q(is_superuser=True) | Q(is_staff=True) | Q(user_permissions__gt=0) | Q(groups__gt=0)
     rows = User.objects.filter(pk__in=keys, memberships__isnull=False).exclude(more_rights)
+    # Whoever signs in with single sign-on has no password that could be renewed.
+    rows = rows.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX)
     if not actor.is_superuser:
         managed = Membership.objects.filter(user=actor, roles__contains=[Role.MANAGER])
         elsewhere = Membership.objects.exclude(project__in=managed.values("project"))

@@ -69,7 +69,8 @@ def _check_operator(actor: User | None) -> None:
 
 
 def check_manager_may_renew(actor: User, project: Project, user: User) -> None:
-    """A password opens the whole account: the manager must manage every project of the person.
+    """A password opens the whole account: the manager must manage every project of the person. It must not open an
+    account of single sign-on, past the provider.
 
     Raises NotFound, Refusal "not_yours".
     """
@@ -79,7 +80,8 @@ def check_manager_may_renew(actor: User, project: Project, user: User) -> None:
     if not manages_here or user.pk not in renewable_people(actor, [user]):
         raise Refusal(
             "not_yours",
-            _("%(name)s may do more than you manage.") % {"name": user.shown_name},
+            _("%(name)s may do more than you manage, or signs in without a password.")
+            % {"name": user.shown_name},
             _("Ask whoever runs this server for a link."),
             status=403,
         )

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from accounts.attempts import count_attempt
+from accounts.attempts import check_failures, count_failure
 from accounts.models import User
 from common.refusals import Invalid, Refusal
 from frontend.pages.account.new_password import NewPasswordForm
@@ -27,15 +27,16 @@ from projects.password_links.services import make_operator_link, person_of_link,
 @sensitive_variables("key")
 def password_link(request: HttpRequest, link_id: UUID) -> HttpResponse:
     """Opening the link changes nothing: programs that preview links open it, too."""
-    count_attempt(request, "password_link")
     key = request.POST.get("key", "") if request.method == "POST" else request.GET.get("key", "")
     try:
+        check_failures(request, "password_link")
         person = person_of_link(link_id=link_id, token=key)
         form = NewPasswordForm(request.POST or None)
         if form.is_valid() and _set_password(form, link_id, key):
             messages.success(request, _("The password is set. Sign in with it."))
             return redirect("account_login")
     except Refusal as refusal:
+        count_failure(request, "password_link")
         return render(request, "errors/refusal.html", {"refusal": refusal}, status=refusal.status)
     context = {"form": form, "person": person, "link_id": link_id, "key": key}
     return render(request, "account/password_link.html", context, status=422 if form.errors else 200)

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from accounts.attempts import count_attempt
+from accounts.attempts import check_failures, count_failure
 from accounts.models import User
 from common.refusals import Refusal
 from frontend.pages.account.new_password import NewPasswordForm
@@ -45,13 +45,14 @@ class NewAccountForm(NewPasswordForm):
 @sensitive_variables("key")
 def invitation(request: HttpRequest) -> HttpResponse:
     """Opening the link changes nothing: programs that preview links open it, too."""
-    count_attempt(request, "invitation")
     key = request.POST.get("key", "") if request.method == "POST" else request.GET.get("key", "")
     try:
+        check_failures(request, "invitation")
         if isinstance(request.user, User):
             return _join(request, request.user, key)
         return _make_account(request, key)
     except Refusal as refusal:
+        count_failure(request, "invitation")
         return render(request, "errors/refusal.html", {"refusal": refusal}, status=refusal.status)
 
 
@@ -64,20 +65,21 @@ def _join(request: HttpRequest, user: User, key: str) -> HttpResponse:
 def _make_account(request: HttpRequest, key: str) -> HttpResponse:
     row = open_invitation(key=key)
     form = NewAccountForm(request.POST or None, initial={"display_name": row.name})
-    if form.is_valid() and (user := _new_member(form, key)):
+    if form.is_valid() and (user := _new_member(request, form, key)):
         get_adapter().login(request, user)
         return _welcome(request, row)
     return _render(request, row, key, form=form)
 
 
-def _new_member(form: NewAccountForm, key: str) -> User | None:
+def _new_member(request: HttpRequest, form: NewAccountForm, key: str) -> User | None:
     fields = {name: form.cleaned_data[name] for name in ("username", "display_name", "password")}
     try:
         return accept_with_new_account(key=key, **fields)
     except Refusal as refusal:
-        field = refusal.details.get("field")
         if refusal.code == "invitation_gone":
             raise
+        count_failure(request, "invitation")  # it says which names are taken
+        field = refusal.details.get("field")
         form.add_error(field if field in form.fields else None, str(refusal))
     return None
 

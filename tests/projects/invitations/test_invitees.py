@@ -49,7 +49,8 @@ def test_empty_lines_are_left_out_and_numbers_are_the_editors() -> None:
 )
 def test_each_problem_is_named(line: str, problem: str) -> None:
     (parsed,) = parse_people(line)
-    assert any(text.startswith(problem) for text in parsed.problems)
+    (text,) = parsed.problems
+    assert text.startswith(problem)
 
 
 def test_an_address_may_stand_there_once() -> None:

@@ -121,6 +121,15 @@ def test_somebody_with_a_permission_of_the_administration_is_refused(
     assert code_of(project, mara, ann) == "not_yours"
 
 
+def test_a_manager_gives_no_password_to_an_account_of_single_sign_on(
+    project: Project, mara: User, ann: User
+) -> None:
+    ann.set_unusable_password()
+    ann.save()
+    assert code_of(project, mara, ann) == "not_yours"
+    assert make_operator_link(actor=None, user=ann, link_id=uuid4()).user == ann
+
+
 def test_strangers_and_other_roles_make_no_link(
     project: Project, mara: User, ann: User, eric: User, joins: Joins
 ) -> None:
