@@ -21,7 +21,7 @@ ABOUT: Final = {
     "uploads": "files of imports that were cut off, failed or were cancelled",
     "exports": "files of finished exports; their manifest and events stay",
     "requests": "candidates requested ahead of time that nobody waited for and no model wrote",
-    "scratch": "working files of evaluations and scorings that failed or were cancelled",
+    "scratch": "working files of evaluations, scorings and tagging runs that failed or were cancelled",
     "checkpoints": "checkpoints of trainings that failed or were cancelled, which then begin again",
     "leftovers": "folders of exports and unfinished snapshots that no row names",
 }

@@ -27,7 +27,7 @@ from preference.runs.files import CHECKPOINTS, folder_of_run
 from preference.runs.models import TrainingRun
 
 STOPPED = (JobState.FAILED, JobState.CANCELLED)
-SCRATCH = ("evaluations", "scoring", "meta-evaluations")
+SCRATCH = ("evaluations", "scoring", "meta-evaluations", "tagging")
 
 
 @dataclass(frozen=True, slots=True)

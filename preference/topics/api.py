@@ -20,7 +20,7 @@ from preference.topics.serializers import (
     CategoriesSerializer,
     TaggingInput,
     TaggingRunSerializer,
-    TopicCountSerializer,
+    TopicCountsSerializer,
     TopicInput,
 )
 from preference.topics.services.categories import choose_topic, set_categories
@@ -50,13 +50,11 @@ class TopicsView(APIView):
 
 
 class TopicCountsView(APIView):
-    @extend_schema(
-        tags=TAG, operation_id="topics_counts", responses=TopicCountSerializer(many=True), filters=False
-    )
+    @extend_schema(tags=TAG, operation_id="topics_counts", responses=TopicCountsSerializer)
     def get(self, request: Request, slug: str) -> Response:
         """Finished dialogues by topic, language and what chose the topic."""
         project = project_for(person(request), slug, Capability.READ_STATISTICS)
-        return Response(TopicCountSerializer(count_topics(project), many=True).data)
+        return Response(TopicCountsSerializer({"counts": count_topics(project)}).data)
 
 
 class DialogueTopicView(APIView):

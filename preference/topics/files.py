@@ -7,4 +7,4 @@ from preference.topics.models import TaggingRun
 
 
 def folder_of_tagging(run: TaggingRun) -> Path:
-    return models_root() / "topics" / str(run.pk)
+    return models_root() / "tagging" / str(run.pk)

@@ -36,6 +36,10 @@ class TopicCountSerializer(serializers.Serializer[Any]):
     dialogues = serializers.IntegerField()
 
 
+class TopicCountsSerializer(serializers.Serializer[Any]):
+    counts = TopicCountSerializer(many=True)
+
+
 class TaggingRunSerializer(serializers.ModelSerializer[TaggingRun]):
     project = serializers.CharField(source="project.slug")
     model = serializers.CharField(source="model.slug", default=None, allow_null=True)

@@ -61,6 +61,7 @@ def fill() -> World:
     from preference.data.services.snapshots import take_snapshot
     from projects.models import Membership, Project, Role
     from tests.browser.judged import fill_judged
+    from tests.browser.tagged import fill_topics
 
     call_command("seed_demo", stdout=StringIO())
     demo, people = Project.objects.get(slug="demo"), User.objects.in_bulk(field_name="username")
@@ -92,6 +93,7 @@ def fill() -> World:
     disputed, decided = _disputed(people)
     asked, gold, attempt = _trained(people)
     scored, compared = fill_judged(people)
+    tagged = fill_topics(demo, people["eric"])
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -113,6 +115,7 @@ def fill() -> World:
         sampled=_sampled(people),
         scored=str(scored.pk),
         compared=str(compared.pk),
+        tagged=str(tagged.pk),
         **_learned(demo, people),
     )
 

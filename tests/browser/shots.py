@@ -35,6 +35,7 @@ class World:
     sampled: str
     scored: str
     compared: str
+    tagged: str
     trained: str
     in_training: str
     model: str
@@ -139,6 +140,10 @@ def open_tables(page: Page) -> None:
     for summary in page.locator(".plot summary").all():
         summary.click()
     page.evaluate("scrollTo(0, 0)")
+
+
+def open_topics(page: Page) -> None:
+    page.locator("#topics summary").click()
 
 
 def open_settings(page: Page) -> None:
@@ -248,6 +253,11 @@ SHOTS: Final = [
     Shot("scoring_run", who="mara", args=lambda w: ("judged", w.scored), main=True),
     Shot("scoring_machine_labels", who="mara", args=lambda w: ("judged", w.scored)),
     Shot("meta_evaluation", who="mara", args=lambda w: ("judged", w.compared), main=True),
+    Shot("topics", who="mara", args=in_project, main=True),
+    Shot("topics", who="mara", args=lambda world: ("empty",), file="topics-empty"),
+    Shot("tagging_new", who="eric", address="/p/demo/topics/new/?tagger=judge"),
+    Shot("tagging_run", who="eric", args=lambda w: (w.slug, w.tagged)),
+    Shot("project_settings", who="mara", args=in_project, act=open_topics, file="project-settings-topics"),
     Shot("profile"),
     Shot("api_tokens", who="eric"),
     Shot("account_login", who="", main=True),
@@ -336,6 +346,14 @@ NO_PAGES: Final = {
     *("evaluate", "evaluation_cancel", "evaluation_retry", "evaluation_download"),
     *("scoring_cancel", "scoring_retry", "scoring_download", "meta_evaluation_start"),
     *("scoring_order_queue", "scoring_undo_order"),
+    *(
+        "tagging_cancel",
+        "tagging_retry",
+        "tagging_undo",
+        "topics_download",
+        "dialogue_topic",
+        "project_topics",
+    ),
     *("meta_evaluation_cancel", "meta_evaluation_retry", "meta_evaluation_download"),
     *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
 }

@@ -36,6 +36,7 @@ def _epilog() -> str:
 A dialogue whose id the project already has is not changed and counts as "already there"; so does a dialogue without
 an id whose content the project already has. Importing a file twice is therefore harmless.
 A key "split" with train, valid or test is kept; otherwise the split depends on the id, the same in every project.
+A key or column "topic" with the id or the name of one of the project's topics becomes the topic of the dialogue.
 Refused, with the line number: an utterance of more than {limits.utterance_chars:,} characters, a dialogue of more than
 {limits.utterances:,} utterances, a line of more than {limits.line_bytes // 1024**2} MB, an empty text, a control
 character, another encoding.

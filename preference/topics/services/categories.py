@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.refusals import Invalid
 from dialogues.models import TOPIC_CHARS, Dialogue, TopicSource
+from dialogues.parsing.parsed_dialogue import ParsedDialogue
 from dialogues.selectors import NO_TOPIC
 from dialogues.services.storing import NewDialogues
 from dialogues.services.topics import MACHINES, set_topic
@@ -100,15 +101,22 @@ def choose_topic(*, dialogue: Dialogue, topic: str, actor: User | None) -> Dialo
 
 def read_imported_topics(project: Project, new: NewDialogues) -> None:
     """Take the topic of new dialogues out of their metadata. What is not a topic of the project stays there."""
-    if not any(COLUMN in dialogue.metadata for dialogue, _parsed in new):
+    given = [_given_topic(dialogue, parsed) for dialogue, parsed in new]
+    if not any(given):
         return
     ids = ids_by_name(categories_of(project))
-    for dialogue, _parsed in new:
-        given: Any = dialogue.metadata.get(COLUMN)
-        topic = ids.get(given.strip().casefold()) if isinstance(given, str) else None
+    for (dialogue, _parsed), name in zip(new, given, strict=True):
+        topic = ids.get(name.strip().casefold())
         if topic:
-            del dialogue.metadata[COLUMN]
+            dialogue.metadata.pop(COLUMN, None)
             # An exported file says which topics are of a machine: another machine may replace them.
             source = dialogue.metadata.pop(SOURCE_COLUMN, "")
             dialogue.topic = topic
             dialogue.topic_source = source if source in MACHINES else TopicSource.IMPORTED
+
+
+def _given_topic(dialogue: Dialogue, parsed: ParsedDialogue) -> str:
+    """The topic that the row names, or that all its utterances name: a table has a row for each utterance."""
+    values = {utterance.metadata.get(COLUMN) for utterance in parsed.utterances}
+    value: Any = dialogue.metadata.get(COLUMN) or (values.pop() if len(values) == 1 else "")
+    return value if isinstance(value, str) else ""

@@ -14,6 +14,7 @@ from preference.topics.selectors import categories_of, count_topics, topic_names
 from preference.topics.services.categories import choose_topic, set_categories
 from preference.training.topics.categories import CATEGORIES
 from projects.models import Event, Project
+from tests.frontend.data_pages import imported
 from tests.preference.conftest import Rows
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +83,13 @@ def test_a_file_names_topics_by_id_or_name(project: Project, imports: Callable[.
     assert [row.metadata for row in rows] == [{}, {}, {}, {"topic": "weather"}, {"topic": ""}]
     assert list(dialogues_of(project, topic="food")) == rows[:3]
     assert list(dialogues_of(project, topic=NO_TOPIC)) == rows[3:]
+
+
+def test_a_table_names_the_topic_in_every_row(project: Project) -> None:
+    table = "dialogue_id,speaker,text,topic\na,A,Tea?,food\na,B,Yes,food\nb,A,Cats,pets\nb,B,No,food\n"
+    assert not imported(project, table, "csv").error
+    named = Dialogue.objects.order_by("external_id").values_list("external_id", "topic")
+    assert list(named) == [("a", "food"), ("b", "")]
 
 
 def test_an_exported_topic_comes_back_as_it_was(
