@@ -14,7 +14,7 @@ from frontend.charts.chart import Cell, Chart, to_percent
 from plots.marks import Mark
 from plots.rows import MAX_ROWS, draw_rows
 from preference.topics.selectors import TopicCount, count_domains, count_topics, topic_names
-from projects.models import Project
+from projects.models import DialogueLanguage, Project
 
 TOPICS: Final = "topics"
 MOST_LANGUAGES: Final = 3  # series of a plot; the table has all
@@ -93,6 +93,9 @@ def _count(counts: Sequence[TopicCount], topic: str, language: str) -> int:
 
 
 def _language_name(language: str) -> str:
+    """ "Chinese"; a tag that has no name here as it is."""
+    if language in DialogueLanguage.values:
+        return str(DialogueLanguage(language).label)
     return language or _("language not stated")
 
 

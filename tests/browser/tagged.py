@@ -1,6 +1,7 @@
 """Topics for pictures: some that a person chose, the others by a judge."""
 
 from random import Random
+from typing import Any
 from uuid import uuid4
 
 from accounts.models import User
@@ -28,7 +29,7 @@ def fill_topics(project: Project, actor: User) -> TaggingRun:
     run = start_tagging(
         run_id=uuid4(), project=project, actor=actor, tagger="judge", settings=settings, enqueue=False
     )
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"id": str(dialogue.pk), "topic": topic}
         for dialogue, topic in list(zip(dialogues, topics, strict=True))[CHOSEN_BY_PEOPLE:-1]
     ]

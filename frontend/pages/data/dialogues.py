@@ -238,7 +238,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "in_study": describe_study(project, [dialogue])[dialogue.pk] if sees_systems else None,
         "reads_all": reads_all,
         "may": {one.value for one in granted},
-        "history": [(event, describe_event(event)) for event in history.events] if reads_all else [],
+        "history": [(event, describe_event(event, topics)) for event in history.events] if reads_all else [],
         "names_people": history.names_people,
         "newer": _neighbour(dialogue, id__gt=dialogue.pk, order="id") if reads_all else None,
         "older": _neighbour(dialogue, id__lt=dialogue.pk, order="-id") if reads_all else None,
@@ -324,15 +324,17 @@ def _build_row(utterance: Utterance, is_other: bool) -> UtteranceRow:
     )
 
 
-def describe_event(event: Event) -> str:
-    """An event in words. The page shows its states as badges."""
+def describe_event(event: Event, topics: Mapping[str, str]) -> str:
+    """An event in words. The page shows its states as badges. topics: names by id."""
+    if event.kind == "topic":
+        topic = event.data["topic"]
+        return _("Topic: %(name)s") % {"name": topics.get(topic, topic) or _("No topic")}
     kinds = {
         "state": _("Now:"),
         "review": _("Review:"),
         "verdict": _("An expert judged it"),
         "reset": _("Started again"),
         "restore": _("Brought back"),
-        "topic": _("A person chose its topic") if event.data.get("topic") else _("Its topic was removed"),
     }
     return kinds.get(event.kind, event.kind)
 

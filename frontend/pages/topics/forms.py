@@ -17,7 +17,7 @@ from preference.topics.selectors import categories_of, topic_models
 from preference.topics.services.categories import check_categories
 from preference.topics.services.tagging import judge_settings
 from preference.training.topics.categories import Category
-from projects.models import Project
+from projects.models import DialogueLanguage, Project
 
 SEPARATOR: Final = "|"
 MAX_CHARS: Final = 50_000
@@ -80,6 +80,8 @@ class TaggingForm(forms.Form):
             )
         for setting in self.settings_shown:
             self.fields[setting.key] = setting_field(setting, user, project)
+        if project.language == DialogueLanguage.CHINESE:
+            self.initial["language"] = "zh"  # of the judge's prompt
         self.fields["replaces"] = forms.BooleanField(
             label=gettext_lazy("Also tag dialogues again that a machine tagged"),
             required=False,

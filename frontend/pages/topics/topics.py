@@ -146,7 +146,6 @@ def tagging_page(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
         "live": run.job.state in LIVE_STATES,
         "done": run.job.state == JobState.DONE,
         "reasons": list(run.reasons.items()),
-        "settings": [value for key, value in run.settings.items() if value and key != "api_key_env"],
         "worker_alive": live_workers(QUEUE).exists(),
     }
     return render_job_page(request, context, template="topics/run.html", folder="topics")

@@ -75,7 +75,7 @@ def test_a_manager_sets_the_topic_of_a_dialogue(client: Client, mara: User, fill
     assert client.post(f"{address}topic/", {"topic": "home"}).headers["Location"] == address
     page = text_of(client.get(address))
     assert "Home · A person" in page
-    assert "A person chose its topic" in page
+    assert "Topic: Home" in page
     assert client.post(f"{address}topic/", {"topic": "weather"}).status_code == 400
 
 
@@ -114,7 +114,7 @@ def test_the_distribution_with_its_files(
         page = erics_browser.get(PAGE)
     text = text_of(page)
     assert "n = 2 dialogues with a topic · 1 without" in text
-    assert "Pets · zh: 100.0 %, n = 1" in html(page)
+    assert "Pets · Chinese: 100.0 %, n = 1" in html(page)
     assert f"{LIST}?topic=pets" in html(page)
     assert "The imported file" in text
     assert "Which domains do the dialogues come from?" in text
@@ -131,6 +131,9 @@ def test_an_empty_page_says_what_to_do(erics_browser: Client, project: Project) 
     assert "No dialogue has a topic yet" in text_of(erics_browser.get(PAGE))
     assert erics_browser.get(f"{PAGE}new/?tagger=x").headers["Location"] == PAGE
     assert "No topic model yet" in text_of(erics_browser.get(f"{PAGE}new/?tagger=model"))
+    training = text_of(erics_browser.get("/p/chit-chat/trainings/new/?kind=topics"))
+    assert "Train a topic model" in training
+    assert "Take a snapshot first" in training
 
 
 def test_tag_follow_and_undo(erics_browser: Client, filled: Project, judge_server: str) -> None:

@@ -1,6 +1,7 @@
 """Topic models: trained on a snapshot from topics that people and files gave, then used to tag."""
 
 import json
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -34,9 +35,9 @@ def give_topics(project: Project, *topics: str, source: str = "person") -> None:
         Dialogue.objects.filter(pk=dialogue.pk).update(**values)
 
 
-def waiting(project: Project, actor: User, **asked: object) -> TrainingRun:
+def waiting(project: Project, actor: User, **asked: Any) -> TrainingRun:
     snapshot = labelled_snapshot(project, actor)
-    chosen = {"models": ["majority", "gru"], "changes": SMALL, **asked}
+    chosen: dict[str, Any] = {"models": ["majority", "gru"], "changes": SMALL, **asked}
     return start_training(
         run_id=uuid4(), project=project, actor=actor, snapshot=snapshot, kind=ModelKind.TOPICS, **chosen
     )
