@@ -18,6 +18,7 @@ from accounts.models import User
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.tasks.services.claiming import claim_next_task
+from jobs.folders import MARKER
 from operations.backup.copying import hash_file
 from operations.backup.errors import BackupError
 from operations.backup.manifest import DUMP, MANIFEST, read_manifest
@@ -85,6 +86,7 @@ def test_a_backup_while_people_label_is_restored_elsewhere(
     upload.parent.mkdir()
     upload.write_text("rows")
     upload.chmod(0o640)
+    (settings.FILES_ROOT / MARKER).write_text("of this folder only")
     labeller = Thread(target=label_until, args=[stopped, helpdesk, olga])
     labeller.start()
     wait_until(Submission.objects.exists, 10, "the first labels")
@@ -230,6 +232,7 @@ def test_a_restore_goes_on_behind_the_files_of_a_cut_off_one(
     assert "was not restored and is still empty" in cut_off.stderr
     assert rows_of(elsewhere.database) == {}
     replace_dump(dump, whole)
+    (elsewhere.files / MARKER).write_text("made by a server that was started too early")
     restored(elsewhere, tmp_path / "backup")
 
 
