@@ -6,8 +6,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
-from django.db.models import Q
+from django.db import connection, transaction
 
 from accounts.models import User
 from dialogues.models import Dialogue, TopicSource
@@ -15,8 +14,19 @@ from jobs.models import Job
 from projects.transitions import record
 
 MACHINES = (TopicSource.JUDGE, TopicSource.MODEL)
-STORED_AT_ONCE = 500  # dialogues
 FIELDS = ("topic", "topic_source", "topic_probability", "topic_job")
+
+# bulk_update takes seventeen times as long: it writes a CASE with a branch for every row.
+STORE = """
+    UPDATE dialogues_dialogue AS dialogue
+    SET topic = tag.topic, topic_source = %(source)s, topic_probability = tag.probability, topic_job_id = %(job)s
+    FROM unnest(%(ids)s::bigint[], %(topics)s::text[], %(probabilities)s::float8[]) AS tag (id, topic, probability)
+    WHERE dialogue.id = tag.id
+      AND (
+        dialogue.topic_source = '' OR dialogue.topic_job_id = %(job)s
+        OR dialogue.topic_source = ANY(%(replaced)s::text[])
+      )
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +54,23 @@ def set_topic(*, dialogue: Dialogue, topic: str, actor: User | None) -> Dialogue
     return stored
 
 
-@transaction.atomic
 def store_tags(*, job: Job, source: TopicSource, tags: Sequence[TopicTag], replaces: bool) -> int:
-    """Store what a machine chose; returns the number of dialogues. Safe to repeat.
+    """Store what a machine chose, in one statement; returns the number of dialogues. Safe to repeat.
 
     replaces: also replace topics of other machines. What a person or a file said stays, even if it came while the
     machine worked.
     """
-    free = Q(topic_source="") | Q(topic_job=job)
-    open_rows = Dialogue.objects.filter(free | Q(topic_source__in=MACHINES) if replaces else free)
-    rows = [
-        Dialogue(
-            pk=tag.dialogue,
-            topic=tag.topic,
-            topic_source=source,
-            topic_probability=tag.probability,
-            topic_job=job,
-        )
-        for tag in tags
-    ]
-    return open_rows.bulk_update(rows, FIELDS, batch_size=STORED_AT_ONCE)
+    values = {
+        "source": source.value,
+        "job": job.pk,
+        "ids": [tag.dialogue for tag in tags],
+        "topics": [tag.topic for tag in tags],
+        "probabilities": [tag.probability for tag in tags],
+        "replaced": [machine.value for machine in MACHINES] if replaces else [],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(STORE, values)
+        return cursor.rowcount
 
 
 @transaction.atomic

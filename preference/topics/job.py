@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dialogues.services.topics import remove_tags
 from jobs.models import Job
-from jobs.progress import Progress
+from jobs.progress import JobCancelled, Progress
 from preference import child_process
 from preference.evaluators.catalogue import SERVER_KEY, specification
 from preference.evaluators.job import LineCounter
@@ -35,7 +36,12 @@ def run_tagging_job(job: Job, progress: Progress) -> dict[str, Any]:
     if total:
         _tag(run, folder, progress)
     description = read_json(folder / f"{TOPICS}.run.json").get("evaluator", {})
-    finish_tagging(run=run, rows=_tagged_rows(folder / TOPICS), description=description)
+    try:
+        rows = _tagged_rows(folder / TOPICS)
+        finish_tagging(run=run, rows=rows, description=description, beat=progress.heartbeat)
+    except JobCancelled:
+        remove_tags(job=job)
+        raise
     shutil.rmtree(folder, ignore_errors=True)
     return {"tagged": run.tagged, "unanswered": run.unanswered}
 

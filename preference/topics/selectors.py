@@ -63,6 +63,11 @@ def tagging_run_for(user: User, run_id: UUID) -> TaggingRun:
     return run
 
 
+def has_tags(run: TaggingRun) -> bool:
+    """Whether there are topics that undoing the run would remove."""
+    return Dialogue.objects.filter(topic_job=run.job_id, topic_source__in=MACHINES).exists()
+
+
 def taggable_dialogues(project: Project, *, replaces: bool) -> QuerySet[Dialogue]:
     """Finished dialogues without a topic; with `replaces` also those that a machine tagged."""
     free = Q(topic_source="") | Q(topic_source__in=MACHINES) if replaces else Q(topic_source="")

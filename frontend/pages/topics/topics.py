@@ -30,7 +30,7 @@ from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
 from preference.child_process import QUEUE
 from preference.topics.models import Tagger, TaggingRun
-from preference.topics.selectors import tagging_run_for, tagging_runs_of
+from preference.topics.selectors import has_tags, tagging_run_for, tagging_runs_of
 from preference.topics.services.categories import choose_topic
 from preference.topics.services.tagging import start_tagging, undo_tagging
 from projects.models import Project
@@ -145,6 +145,7 @@ def tagging_page(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
         "job": run.job,
         "live": run.job.state in LIVE_STATES,
         "done": run.job.state == JobState.DONE,
+        "can_undo": run.job.state not in LIVE_STATES and run.removed is None and has_tags(run),
         "reasons": list(run.reasons.items()),
         "worker_alive": live_workers(QUEUE).exists(),
     }

@@ -1,7 +1,7 @@
 """Starting runs that tag dialogues, storing their topics, and taking a run back; `topics.job` carries them out."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from itertools import islice
 from typing import Any
@@ -15,7 +15,7 @@ from common.idempotency import check_repeat
 from common.refusals import Invalid, NotAllowed, Refusal
 from dialogues.models import TopicSource
 from dialogues.services.topics import TopicTag, remove_tags, store_tags
-from jobs.models import Job, JobState
+from jobs.models import LIVE_STATES, Job
 from jobs.services import start_job
 from preference.child_process import QUEUE
 from preference.evaluators.catalogue import KINDS, QUESTION, SERVER_KEY, Setting, check_server, parse_settings
@@ -145,14 +145,17 @@ def _resolve_model(project: Project, actor: User | None, name: str) -> Registere
     return model
 
 
-@transaction.atomic
 def finish_tagging(
-    *, run: TaggingRun, rows: Iterable[Mapping[str, Any]], description: Mapping[str, Any]
+    *,
+    run: TaggingRun,
+    rows: Iterable[Mapping[str, Any]],
+    description: Mapping[str, Any],
+    beat: Callable[[], None] = lambda: None,
 ) -> None:
     """Store the topics of a run. rows: {"id", "topic", "probability"?, "reason"?}; topic None: no usable answer.
 
-    Safe to repeat. Topics that people set meanwhile stay. A model may know topics that the project does not have; such
-    dialogues get none.
+    Safe to repeat: after an interruption it begins again. Topics that people set meanwhile stay. A model may know
+    topics that the project does not have; such dialogues get none. beat: called between two transactions.
     """
     remove_tags(job=run.job)
     known = {category["id"] for category in run.categories}
@@ -166,9 +169,11 @@ def finish_tagging(
         ]
         tagged += store_tags(job=run.job, source=TopicSource(run.tagger), tags=tags, replaces=run.replaces)
         reasons.update(_describe_gap(row) for row in page if row["topic"] not in known)
+        beat()
+    run.removed = None  # of an attempt before this one
     run.tagged, run.unanswered = tagged, reasons.total()
     run.reasons, run.description = dict(reasons.most_common(MOST_REASONS)), dict(description)
-    run.save(update_fields=["tagged", "unanswered", "reasons", "description"])
+    run.save(update_fields=["tagged", "unanswered", "reasons", "description", "removed"])
 
 
 def _describe_gap(row: Mapping[str, Any]) -> str:
@@ -181,18 +186,16 @@ def _describe_gap(row: Mapping[str, Any]) -> str:
 def undo_tagging(*, run: TaggingRun, actor: User | None) -> TaggingRun:
     """Remove the topics that the run set and nobody has changed since. Safe to repeat.
 
-    Raises Refusal not_finished unless the run is done.
+    Also of a run that failed while it stored them. Raises Refusal not_finished while it waits or runs.
     """
     stored = (
         TaggingRun.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=run.pk)
     )
     if stored.removed is not None:
         return stored
-    if stored.job.state != JobState.DONE:
+    if stored.job.state in LIVE_STATES:
         raise Refusal(
-            "not_finished",
-            _("The run has set no topics yet."),
-            _("Wait until it is done, or cancel it."),
+            "not_finished", _("The run is not finished yet."), _("Wait until it is done, or cancel it.")
         )
     stored.removed = remove_tags(job=stored.job)
     stored.save(update_fields=["removed"])

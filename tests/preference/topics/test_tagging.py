@@ -11,6 +11,7 @@ import pytest
 from accounts.models import User
 from common.refusals import Invalid, NotAllowed, NotFound
 from dialogues.models import Dialogue, Utterance
+from dialogues.services.topics import store_tags
 from jobs.models import JobState
 from jobs.services import cancel_job, retry_job, run_job
 from preference.topics.files import folder_of_tagging
@@ -134,6 +135,30 @@ def test_a_cancelled_run_sets_nothing(tea: Project, mara: User) -> None:
     assert run_job(job_id=run.job_id).state == JobState.CANCELLED
     assert topics(tea) == [("", "")] * 3
     assert not (folder_of_tagging(run) / DIALOGUES).exists()
+
+
+def test_cancelling_while_topics_are_stored_removes_them(
+    tea: Project, mara: User, judge_server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("preference.topics.services.tagging.STORED_AT_ONCE", 1)
+    run = waiting(tea, settings={**AT, "server": f"{judge_server}/topics/v1"})
+    stored: list[int] = []
+
+    def store_and_cancel(**values: Any) -> int:
+        stored.append(store_tags(**values))
+        cancel_job(job=run.job, actor=mara)
+        return stored[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr("preference.topics.services.tagging.store_tags", store_and_cancel)
+        assert run_job(job_id=run.job_id).state == JobState.CANCELLED
+    assert stored == [1]
+    assert topics(tea) == [("", "")] * 3
+    undo_tagging(run=run, actor=mara)
+    run.job.refresh_from_db()
+    retry_job(job=run.job, actor=mara, enqueue=False)
+    again = carried_out(run)
+    assert (again.tagged, again.removed) == (2, None)
 
 
 def test_a_server_that_does_not_answer_fails_the_run_in_words(tea: Project) -> None:
