@@ -5,6 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection, transaction
 
@@ -60,7 +61,7 @@ def store_tags(*, job: Job, source: TopicSource, tags: Sequence[TopicTag], repla
     replaces: also replace topics of other machines. What a person or a file said stays, even if it came while the
     machine worked.
     """
-    values = {
+    values: dict[str, Any] = {
         "source": source.value,
         "job": job.pk,
         "ids": [tag.dialogue for tag in tags],
@@ -70,7 +71,7 @@ def store_tags(*, job: Job, source: TopicSource, tags: Sequence[TopicTag], repla
     }
     with connection.cursor() as cursor:
         cursor.execute(STORE, values)
-        return cursor.rowcount
+        return int(cursor.rowcount)
 
 
 @transaction.atomic
