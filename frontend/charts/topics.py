@@ -41,7 +41,7 @@ def draw_topics(project: Project) -> Chart:
         ]
         for topic, label in zip(topics, labels, strict=True)
     ]
-    head = [_("topic"), _("dialogues"), "%", *map(_language_name, languages)]
+    head = [_("topic"), _("Dialogues"), "%", *map(_language_name, languages)]
     links = [_list_of(project, topic) if topic in names else "" for topic in topics]
     note = _describe_n(by_topic.total(), untagged, len(topics))
     return Chart(TOPICS, title, note, head, rows, svg, legend, links)
@@ -124,7 +124,7 @@ def tabulate_sources(project: Project) -> Chart:
         for source in [*TopicSource.values, ""]
         if counts[source]
     ]
-    head = [_("chosen by"), _("dialogues")]
+    head = [_("chosen by"), _("Dialogues")]
     return Chart("topic-sources", _("Who chose the topics?"), _("finished dialogues"), head, rows)
 
 
@@ -143,4 +143,4 @@ def draw_domains(project: Project) -> Chart:
     ]
     n = sum(counts.values())
     note = ngettext("n = %(n)d finished dialogue", "n = %(n)d finished dialogues", n) % {"n": n}
-    return Chart("domains", title, note, [_("domain"), _("dialogues"), "%"], rows if svg else [], svg)
+    return Chart("domains", title, note, [_("domain"), _("Dialogues"), "%"], rows if svg else [], svg)
