@@ -57,9 +57,11 @@ def latest_request(dialogue: Dialogue) -> CandidateRequest | None:
 
 
 def request_for(user: User, request_id: UUID) -> CandidateRequest:
-    """A request of a dialogue that the user writes. Raises NotFound for any other."""
+    """A request of a dialogue that the user writes. Raises NotFound for any other, and for people who left."""
     # By the name of the reverse relation, because this app may not import `annotation`.
-    own_requests = CandidateRequest.objects.filter(dialogue__assignments__annotator=user)
+    own_requests = CandidateRequest.objects.filter(
+        dialogue__assignments__annotator=user, dialogue__project__memberships__user=user
+    )
     row = own_requests.select_related("candidate_set").filter(pk=request_id).first()
     if row is None:
         raise NotFound(_("You have no such candidates."), _("Reload the page."))

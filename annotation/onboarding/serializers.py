@@ -22,7 +22,7 @@ from annotation.onboarding.selectors.admission import (
     may_see_right_answers,
     try_items,
 )
-from annotation.onboarding.selectors.threads import messages_by_thread, sees_all_threads
+from annotation.onboarding.selectors.threads import messages_by_thread, sees_thread_names
 from annotation.onboarding.services.threads import MAX_TEXT
 from annotation.tasks.serializers import BIGGEST_ID
 from common.rest.serializers import StrictSerializer
@@ -54,7 +54,7 @@ class ThreadFilters(serializers.Serializer[Any]):
 class MessageSerializer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     kind = serializers.ChoiceField(choices=MessageKind.choices)
-    by = serializers.CharField(help_text="A name, or only the role for annotators.")
+    by = serializers.CharField(help_text="A name, or only the role for annotators and controllers.")
     is_own = serializers.BooleanField()
     text = serializers.CharField()
     written_at = serializers.DateTimeField()
@@ -71,7 +71,7 @@ class ThreadSerializer(serializers.Serializer[Any]):
 
 
 def serialize_threads(user: User, project: Project, rows: Sequence[Thread]) -> list[dict[str, Any]]:
-    messages = messages_by_thread(user, rows, names=sees_all_threads(user, project))
+    messages = messages_by_thread(user, rows, names=sees_thread_names(user, project))
     return [
         {
             "id": row.pk,

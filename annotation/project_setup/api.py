@@ -40,11 +40,12 @@ class ProjectsView(projects_api.ProjectsView):
     )
     def post(self, request: Request) -> Response:
         """Create a project and become its manager. Codes: slug_taken, id_in_use, not_allowed."""
-        user, sent = person(request), validated_input(NewProjectInput, request)
+        user = person(request)
         if not may_create_projects(user):
             raise NotAllowed(
                 _("Only managers make projects."), _("Ask one of them, or whoever runs this server.")
             )
+        sent = validated_input(NewProjectInput, request)
         project = create_project(actor=user, creation_id=sent.pop("id"), **sent)
         return Response(projects_api.serialize_project(request, project), status=status.HTTP_201_CREATED)
 

@@ -99,7 +99,7 @@ def problem_body(refusal: Refusal) -> dict[str, Any]:
 
 def _body(status: int, code: str, detail: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     members = {key: value for key, value in facts.items() if value not in ("", None)}
-    head = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    head = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": int(status)}
     return {**members, **head, "code": code, "detail": detail}
 
 

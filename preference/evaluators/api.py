@@ -153,8 +153,9 @@ class QueueOrderView(APIView):
         Codes: no_assessments, id_in_use.
         """
         user = person(request)
+        run = scoring_run_for(user, pk)
         values = validated_input(RequestIdInput, request)
-        count = order_queue_by_uncertainty(run=scoring_run_for(user, pk), actor=user, order_id=values["id"])
+        count = order_queue_by_uncertainty(run=run, actor=user, order_id=values["id"])
         return Response(ChangedTasksSerializer({"count": count}).data)
 
 
@@ -168,8 +169,9 @@ class UndoQueueOrderView(APIView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Give out the dialogues of the run's project as before any order. Code: id_in_use."""
         user = person(request)
+        run = scoring_run_for(user, pk)
         values = validated_input(RequestIdInput, request)
-        count = undo_queue_order(run=scoring_run_for(user, pk), actor=user, request_id=values["id"])
+        count = undo_queue_order(run=run, actor=user, request_id=values["id"])
         return Response(ChangedTasksSerializer({"count": count}).data)
 
 
@@ -186,8 +188,8 @@ class MachineLabelsView(APIView):
         Codes: invalid (options, labels), no_assessments, no_checked_question, nothing_to_label, id_in_use.
         """
         user = person(request)
-        values = validated_input(MachineLabelsInput, request)
         run = scoring_run_for(user, pk)
+        values = validated_input(MachineLabelsInput, request)
         batch = label_by_machine(run=run, actor=user, batch_id=values.pop("id"), choice=LabelChoice(**values))
         return Response(MachineBatchSerializer(batch).data, status=status.HTTP_201_CREATED)
 

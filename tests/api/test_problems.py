@@ -13,6 +13,7 @@ from accounts.models import Scope, User
 from accounts.rest.throttling import PersonRateThrottle
 from accounts.services import create_token, revoke_token
 from common.refusals import Refusal
+from common.rest.problems import problem_body, unavailable
 from projects.models import Project
 from tests.api.conftest import Program
 
@@ -269,3 +270,8 @@ def test_an_invalid_filter_is_refused_instead_of_showing_everything(
 ) -> None:
     problem = problem_of(program(olga).get("/api/v1/projects/chit-chat/jobs/", query), 400)
     assert set(problem["errors"]) == set(query)
+
+
+def test_a_problem_can_be_written_as_yaml() -> None:
+    """The address of the schema answers in YAML, which knows no HTTPStatus."""
+    assert type(problem_body(unavailable())["status"]) is int

@@ -8,7 +8,7 @@ from accounts.models import User
 from annotation.authoring.models import AuthoringSettings
 from annotation.authoring.services.provenance import normalise
 from annotation.tasks.models.work import AssignmentState
-from annotation.tasks.services.assignment import ensure_held, lock_assignment
+from annotation.tasks.services.assignment import check_still_annotates, ensure_held, lock_assignment
 from common.refusals import Refusal
 from dialogues.models import Dialogue, DialogueState
 from generation import services as generation
@@ -83,10 +83,14 @@ def _check_ordinal(ordinal: int, limit: int) -> None:
 
 @transaction.atomic
 def generate_ahead(*, annotator: User, assignment_id: int, text: str) -> CandidateRequest | None:
-    """Generate for a resting draft, so that the next candidates are ready when it is sent. Refuses no text."""
+    """Generate for a resting draft, so that the next candidates are ready when it is sent. Refuses no text.
+
+    Raises NotAllowed.
+    """
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
+    check_still_annotates(assignment)
     settings = assignment.project.authoring
     text = normalise(text).replace("\0", "")
     if not settings.generate_ahead or not text or len(text) > settings.max_utterance_length:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.authoring.models import Draft, Turn
 from annotation.tasks.models.work import Assignment
-from annotation.tasks.services.assignment import lock_assignment
+from annotation.tasks.services.assignment import check_still_annotates, lock_assignment
 from common.refusals import Refusal
 from projects.models import Protocol
 
@@ -29,11 +29,12 @@ def save_draft(
 ) -> Draft:
     """Store the draft, unless another device has stored one since `version`.
 
-    Raises Refusal draft_conflict with the newer draft.
+    Raises NotAllowed, and Refusal draft_conflict with the newer draft.
     """
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
+    check_still_annotates(assignment)
     draft, _created = Draft.objects.get_or_create(assignment=assignment)
     text = text.replace("\0", "")[:MAX_DRAFT]
     if draft.version != version and draft.text != text:

@@ -80,9 +80,12 @@ def admission_status(annotator: User, project: Project) -> AdmissionStatus:
 
 
 def own_try(annotator: User, try_id: UUID) -> AdmissionTry:
-    row = AdmissionTry.objects.select_related("project").filter(pk=try_id, annotator=annotator).first()
+    """The member's own try. Raises NotFound for any other, and for people who left."""
+    own = AdmissionTry.objects.filter(annotator=annotator, project__memberships__user=annotator)
+    row = own.select_related("project").filter(pk=try_id).first()
     if row is None:
         raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
+    row.annotator = annotator  # spares a query
     return row
 
 

@@ -22,8 +22,16 @@ OWN_STATES = (AssignmentState.ACTIVE, AssignmentState.SAVED, AssignmentState.SUB
 
 
 def sees_all_threads(user: User, project: Project) -> bool:
-    """Whether the person sees every thread, with names: trainers, controllers, managers and engineers."""
+    """Whether the person sees every thread: trainers, controllers, managers and engineers."""
     return Capability.READ_DIALOGUES in capabilities_of(user, project)
+
+
+def sees_thread_names(user: User, project: Project) -> bool:
+    """Whether the person sees who wrote a message.
+
+    Controllers do not: whoever asks about a dialogue holds or labelled it, and controllers judge it without names.
+    """
+    return Capability.READ_STATISTICS in capabilities_of(user, project)
 
 
 def _own_dialogues(user: User) -> QuerySet[Assignment]:

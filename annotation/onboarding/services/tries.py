@@ -26,6 +26,7 @@ from annotation.onboarding.selectors.admission import (
     AdmissionStatus,
     admission_status,
     admission_test_for,
+    own_try,
     try_items,
 )
 from annotation.onboarding.selectors.gold import known_gold
@@ -100,9 +101,10 @@ def answer_item(*, annotator: User, try_id: UUID, place: int, answers: Mapping[s
     The first answers stay, because the right ones may have been shown since.
     Raises NotFound, Invalid, Refusal: try_over.
     """
-    attempt = AdmissionTry.objects.select_for_update().filter(pk=try_id, annotator=annotator).first()
-    item = try_items(attempt).filter(place=place).first() if attempt else None
-    if attempt is None or item is None:
+    own_try(annotator, try_id)
+    attempt = AdmissionTry.objects.select_for_update().get(pk=try_id)
+    item = try_items(attempt).filter(place=place).first()
+    if item is None:
         raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
     if item.answered_at is not None:
         return item

@@ -30,8 +30,9 @@ def _generator_of(user: User, model: RegisteredModel) -> Generator:
 @login_required
 def model_offer(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     def act(user: User, model: RegisteredModel) -> str:
+        generator = _generator_of(user, model)  # first: the next line says which short names exist
         other = project_to_share_with(request.POST.get("project", "").strip())
-        offer_generator(actor=user, generator=_generator_of(user, model), project=other)
+        offer_generator(actor=user, generator=generator, project=other)
         return _("Offered. A manager of %(name)s has to accept, on the page of its models.") % {
             "name": other.title
         }
@@ -43,8 +44,9 @@ def model_offer(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @login_required
 def model_stop_sharing(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     def act(user: User, model: RegisteredModel) -> str:
+        generator = _generator_of(user, model)
         other = project_to_share_with(request.POST.get("project", ""))
-        stop_sharing(actor=user, generator=_generator_of(user, model), project=other)
+        stop_sharing(actor=user, generator=generator, project=other)
         return _("%(name)s can no longer choose the model.") % {"name": other.title}
 
     return act_on_model(request, slug, name, act)

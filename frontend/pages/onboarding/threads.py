@@ -20,6 +20,7 @@ from annotation.onboarding.selectors.threads import (
     dialogue_for_thread,
     messages_by_thread,
     sees_all_threads,
+    sees_thread_names,
     visible_threads,
 )
 from annotation.onboarding.services.threads import (
@@ -58,7 +59,8 @@ def threads(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "state": state,
         "states": ThreadState.choices,
-        "names": sees_all_threads(user, project),
+        "all": sees_all_threads(user, project),
+        "names": sees_thread_names(user, project),
         "open": count_open_threads(project),
         "me": user.pk,
     }
@@ -123,7 +125,7 @@ def _show(
 ) -> HttpResponse:
     user = signed_in(request)
     rows = list(visible_threads(user, project).filter(dialogue=dialogue)[:THREADS_SHOWN])
-    names = sees_all_threads(user, project)
+    names = sees_thread_names(user, project)
     replies = messages_by_thread(user, rows, names=names)
     decides = Capability.DECIDE in capabilities_of(user, project)
     shown: list[dict[str, Any]] = [

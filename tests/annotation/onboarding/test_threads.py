@@ -12,8 +12,10 @@ from annotation.onboarding.selectors.threads import (
     count_unread_answers,
     faq_entries,
     messages_by_thread,
+    sees_thread_names,
     visible_threads,
 )
+from annotation.onboarding.serializers import serialize_threads
 from annotation.onboarding.services.threads import (
     MAX_TEXT,
     ask_question,
@@ -23,7 +25,8 @@ from annotation.onboarding.services.threads import (
 )
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
-from projects.models import Project
+from projects.models import Project, Role
+from tests.annotation.conftest import Joins
 
 
 @pytest.fixture
@@ -152,3 +155,11 @@ def test_an_unknown_utterance_is_refused(tina: User, question: Thread, quality: 
             text="Why?",
             position=9,
         )
+
+
+def test_controllers_read_threads_without_names(joins: Joins, anna: User, question: Thread) -> None:
+    carla = joins("carla", question.project, Role.CONTROLLER)
+    assert list(visible_threads(carla, question.project)) == [question]
+    assert not sees_thread_names(carla, question.project)
+    (shown,) = serialize_threads(carla, question.project, [question])
+    assert [message["by"] for message in shown["messages"]] == ["Annotator"]
