@@ -9,6 +9,7 @@ from pytest_django import DjangoDbBlocker
 # Files that use shared_rows, or something else that takes as long to create, and folders of such files: each runs in
 # one process, or every process would create it.
 FILES = (
+    "tests/access/",
     "tests/annotation/demo/",
     "tests/assessment/demo/",
     "tests/defects/",
