@@ -1,6 +1,7 @@
 """Runs several processes as one: prefixes their lines, restarts what dies, stops all of them together.
 
-A process that ran for a while is started again. One that cannot start ends everything with `ServiceFailed`.
+A process that ran for a while, or that a signal ended, is started again. One that cannot start ends everything with
+`ServiceFailed`.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import IO, Final
 STOP_SECONDS: Final = 15.0
 SETTLED_SECONDS: Final = 30.0
 MAX_EARLY_EXITS: Final = 3
+MAX_WAIT: Final = 30.0  # seconds before a process is started again
 TAIL_LINES: Final = 40  # lines kept of each process, for the reason of its failure
 REASON: Final = re.compile(r"error|exception|refus|denied|cannot|in use|not found|killed", re.IGNORECASE)
 PR_SET_PDEATHSIG: Final = 1
@@ -55,9 +57,10 @@ class Service:
             return
         if self.process is not None:
             self.early_exits = 1 if now - self.started_at > SETTLED_SECONDS else self.early_exits + 1
-            if self.early_exits >= MAX_EARLY_EXITS:
+            was_killed = self.process.returncode < 0
+            if self.early_exits >= MAX_EARLY_EXITS and not was_killed:
                 raise ServiceFailed(self.why(self.process.returncode))
-            wait = 0.5 * 2**self.early_exits
+            wait = min(0.5 * 2**self.early_exits, MAX_WAIT)
             print_line(
                 f"{self.name} ended with status {self.process.returncode}; starts again in {wait:.0f} s"
             )

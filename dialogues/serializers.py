@@ -8,6 +8,7 @@ from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from common.spreadsheets import escape_formula
 from dialogues.models import (
     TOPIC_CHARS,
     Action,
@@ -211,15 +212,12 @@ def stream_errors_csv(job: Job) -> StreamingHttpResponse:
             last = page[-1].pk
             errors = map(to_row_error, page)
             yield "".join(
-                writer.writerow([error.line, error.code, _as_text(error.reason), _as_text(error.remedy)])
+                writer.writerow(
+                    [error.line, error.code, escape_formula(error.reason), escape_formula(error.remedy)]
+                )
                 for error in errors
             )
 
     answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="import-{job.pk}-refused.csv"'
     return answer
-
-
-def _as_text(cell: str) -> str:
-    # A spreadsheet would run a cell that begins like a formula.
-    return f"'{cell}" if cell[:1] in {"=", "+", "-", "@"} else cell

@@ -37,6 +37,7 @@ from assessment.sessions.selectors.runs import run_in
 from assessment.setup.selectors import assessment_project
 from common.rest.pagination import NewestByTime
 from common.rest.serializers import validated_input
+from common.spreadsheets import escape_formula
 from jobs.services import cancel_job
 from projects.models import Project
 from projects.roles import Capability
@@ -122,7 +123,8 @@ class CollectionTableView(APIView):
         response = HttpResponse(content_type="text/csv; charset=utf-8")
         writer = csv.DictWriter(response, CSV_HEAD)
         writer.writeheader()
-        writer.writerows(report_rows(collection_report(collection)))
+        for row in report_rows(collection_report(collection)):
+            writer.writerow({column: escape_formula(cell) for column, cell in row.items()})
         return response
 
 

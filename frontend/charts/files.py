@@ -2,11 +2,12 @@
 
 import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from django.http import Http404, HttpResponse
 
-from frontend.charts.chart import Cell, Chart
+from common.spreadsheets import escape_formula
+from frontend.charts.chart import Chart
 from plots.standalone import standalone_svg
 
 
@@ -20,7 +21,9 @@ def chart_file(chart: Chart, stem: str, suffix: str) -> HttpResponse:
         raise Http404
     # Spreadsheets need the byte order mark to read UTF-8.
     response = _attachment(f"{stem}.csv", "text/csv; charset=utf-8", ["\ufeff"])
-    csv.writer(response).writerows([list(chart.head), *(_escape_formulas(row) for row in chart.rows)])
+    csv.writer(response).writerows(
+        [list(chart.head), *([escape_formula(cell) for cell in row] for row in chart.rows)]
+    )
     return response
 
 
@@ -32,11 +35,6 @@ def json_file(content: object, name: str) -> HttpResponse:
 def _serialize_chart(chart: Chart) -> dict[str, object]:
     """The table as lists, because a head may name two columns alike."""
     return {"title": chart.title, "note": chart.note, "columns": list(chart.head), "rows": chart.rows}
-
-
-def _escape_formulas(row: Sequence[Cell]) -> list[Cell]:
-    # A spreadsheet runs a cell that begins like a formula.
-    return [f"'{cell}" if isinstance(cell, str) and cell[:1] in "=+-@\t\r" and cell else cell for cell in row]
 
 
 def _attachment(name: str, content_type: str, parts: Iterable[str]) -> HttpResponse:

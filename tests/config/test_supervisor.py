@@ -98,6 +98,15 @@ def test_a_killed_child_is_started_again(run: Callable[..., Run]) -> None:
     assert demo.line() == "web | up"
 
 
+def test_a_child_that_is_killed_again_and_again_is_started_again(run: Callable[..., Run]) -> None:
+    demo = run(web=WAIT)
+    for _death in range(MAX_EARLY_EXITS):
+        assert demo.line() == "web | up"
+        demo.children()[0].kill()
+        assert "ended with status -9; starts again in" in demo.line()
+    assert demo.process.poll() is None
+
+
 def test_a_child_that_keeps_falling_over_is_started_less_and_less_often(run: Callable[..., Run]) -> None:
     demo = run(web="raise SystemExit(3)")
     lines = [demo.line() for _ in range(2)]

@@ -159,7 +159,7 @@ class ControllerProgress:
     cells: one character per dialogue, in the order drawn: "." open, "r" and "w" judged by the controller, "R" and "W"
     by somebody else, "o" the controller's own work. left: dialogues that the controller can still judge. spare: how
     many more may be wrong, None if the sample is weighted by class. failing: classes that can no longer pass.
-    hides_drawn: how many dialogues of each class were drawn is a secret.
+    hides_drawn: how many dialogues of each class there are, and were drawn, is a secret.
     """
 
     progress: SampleProgress

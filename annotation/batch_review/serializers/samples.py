@@ -56,13 +56,13 @@ class ShareSerializer(serializers.Serializer[Any]):
 
 
 class SampleClassSerializer(ShareSerializer):
-    """drawn: null while a blind sample is in review, where it would reveal a label."""
+    """drawn, population: null while a blind sample is in review, where they would help to guess a label."""
 
     label = serializers.CharField()  # type: ignore[assignment]  # the base class has an attribute of this name
     drawn = serializers.IntegerField(allow_null=True)
     judged = serializers.IntegerField()
     right = serializers.IntegerField()
-    population = serializers.IntegerField()
+    population = serializers.IntegerField(allow_null=True)
 
 
 class SampleProgressSerializer(ShareSerializer):
@@ -190,7 +190,7 @@ def _serialize_class(tally: ClassTally, seen: ControllerProgress) -> dict[str, A
         "drawn": None if seen.hides_drawn else tally.sample,
         "judged": tally.judged,
         "right": tally.correct,
-        "population": tally.population,
+        "population": None if seen.hides_drawn else tally.population,
     }
 
 

@@ -106,6 +106,7 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
         "sample": sample,
         "progress": progress,
         "is_over": is_over,
+        "hides_classes": sample.is_blind and not is_over,
         "decision": progress.decision,
         "accepts": progress.decision is BatchVerdict.ACCEPT,
         # Listing a class that has only unjudged dialogues would reveal the label of the last one.

@@ -123,6 +123,7 @@ def test_a_blind_sample_shows_the_label_after_the_judgement(
     assert get(client, f"sample-items/{item['id']}/")["label"] is None
     progress = get(client, f"rounds/{drawn.round_id}/sample/")["sample_progress"]
     assert {entry["drawn"] for entry in progress["classes"]} == {None}
+    assert {entry["population"] for entry in progress["classes"]} == {None}
     address = f"sample-items/{item['id']}/judgements/"
     assert post(client, address, 409, id=str(uuid4()))["code"] == "blind"
     row = SampleItem.objects.get(pk=item["id"])
