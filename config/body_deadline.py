@@ -63,6 +63,10 @@ class WholeBody:
             raise OSError("the client went away, or took too long, before it had sent the body")
         return data
 
+    @property
+    def is_unread(self) -> bool:
+        return self._left > 0
+
 
 def limit_body_time(application: Application, seconds_for: Callable[[str], float]) -> Application:
     """Wrap a WSGI application. seconds_for: how long the body of a request to this path may take."""
@@ -72,11 +76,15 @@ def limit_body_time(application: Application, seconds_for: Callable[[str], float
         length, client = environ.get("CONTENT_LENGTH") or "", environ.get("gunicorn.socket")
         if not length.isdecimal() or client is None:
             return application(environ, start_response)
-        environ["wsgi.input"] = WholeBody(environ["wsgi.input"], int(length))
+        environ["wsgi.input"] = body = WholeBody(environ["wsgi.input"], int(length))
         watchdog.watch(client, time.monotonic() + seconds_for(environ.get("PATH_INFO", "")))
         try:
-            return application(environ, start_response)
+            answer = application(environ, start_response)
         finally:
             watchdog.forget(client)
+        if body.is_unread:
+            # To use the connection again, gunicorn would wait in this thread for the rest of a refused body.
+            start_response.__self__.force_close()
+        return answer
 
     return serve

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from environs import Env
+from gunicorn import util
 
 from config.busy_threads import BUSY_THREADS
+from config.lingering_close import LingeringCloser
 from config.logging import configure_logging
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ def on_exit(_server: Arbiter) -> None:
 
 
 def post_worker_init(_worker: Worker) -> None:
+    util.close_graceful = LingeringCloser().close
     BUSY_THREADS.total = threads
 
 

@@ -2,8 +2,10 @@
 
 import os
 
+from celery import current_app
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from django.urls import get_resolver
 
 from config.body_deadline import limit_body_time
 from config.database_timeouts import mark_web_process
@@ -16,7 +18,18 @@ def seconds_for_body(path: str) -> float:
     return seconds
 
 
+def import_what_requests_need() -> None:
+    """Import all pages and tasks, which Django and Celery would do in the first request and the first task sent.
+
+    Imports take seconds on a busy machine, and while they run, all other requests of the process wait.
+    """
+    get_resolver().url_patterns  # noqa: B018  the property imports them
+    current_app.loader.import_default_modules()
+
+
 mark_web_process()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-application = limit_body_time(get_wsgi_application(), seconds_for_body)
+django_application = get_wsgi_application()
+import_what_requests_need()
+application = limit_body_time(django_application, seconds_for_body)

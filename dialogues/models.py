@@ -92,10 +92,15 @@ class Dialogue(models.Model):
     split = models.CharField(max_length=5, choices=Split, help_text=_("Assigned once, by a hash"))
     language = models.CharField(max_length=10, blank=True)
     domain = models.CharField(max_length=80, blank=True)
+    # Web processes of the release before write rows without topics while an upgrade runs.
     topic = models.CharField(
-        max_length=TOPIC_CHARS, blank=True, help_text=_("Id of one of the project's topics; empty: none yet")
+        max_length=TOPIC_CHARS,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Id of one of the project's topics; empty: none yet"),
     )
-    topic_source = models.CharField(max_length=8, choices=TopicSource, blank=True)
+    topic_source = models.CharField(max_length=8, choices=TopicSource, blank=True, default="", db_default="")
     topic_probability = models.FloatField(null=True, help_text=_("Of the topic, if a model chose it"))
     topic_job = models.ForeignKey(
         Job, null=True, on_delete=models.SET_NULL, related_name="tagged_dialogues", db_index=False

@@ -21,6 +21,8 @@ SELF_CHATS: Final = (
     50 if FULL else 5
 )  # openings that two models of the registry continue, rated by three people
 MACHINE_LABELS: Final = 2_000 if FULL else 40  # of a batch that controllers sample
+STALLED_UPLOADS: Final = 200 if FULL else 20  # held open while people work
+REDIS_AWAY_SECONDS: Final = 60 if FULL else 3
 CHAT_INPUTS: Final = 10 if FULL else 2  # of a participant in each conversation of the whole study
 # Width in CSS pixels, language, theme of a page that is checked for access. Small: each value once; full: all together.
 LOOKS: Final = list(product((360, 1280), ("en", "zh-hans"), ("light", "dark")))

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='dialogue',
             name='topic',
-            field=models.CharField(blank=True, help_text="Id of one of the project's topics; empty: none yet", max_length=40),
+            field=models.CharField(blank=True, db_default='', default='', help_text="Id of one of the project's topics; empty: none yet", max_length=40),
         ),
         migrations.AddField(
             model_name='dialogue',
@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='dialogue',
             name='topic_source',
-            field=models.CharField(blank=True, choices=[('person', 'A person'), ('imported', 'The imported file'), ('judge', 'A judge'), ('model', 'A topic model')], max_length=8),
+            field=models.CharField(blank=True, db_default='', default='', choices=[('person', 'A person'), ('imported', 'The imported file'), ('judge', 'A judge'), ('model', 'A topic model')], max_length=8),
         ),
         migrations.AddIndex(
             model_name='dialogue',

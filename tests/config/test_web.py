@@ -31,6 +31,7 @@ from tests.processes import PATIENCE, ROOT, Stack, wait_until
 
 CONNECTIONS, REQUESTS = 60, 40
 DOWNLOADS, UPLOADS, WAITING = 20, 4, 8
+ENDLESS = 15  # clients that leave their connection open
 FILE_BYTES = 64 * 1024**2  # more than the kernel takes for a client that reads nothing
 # Seconds for one request while others are slow. Alone it takes some hundredths.
 PROMPT = 5 * PATIENCE
@@ -179,6 +180,31 @@ def test_slow_clients_and_held_locks_stall_nobody_else(site: Site) -> None:
             assert not any(one.done() for one in released)
         assert [one.result() for one in released] == [200] * WAITING
         assert rest_of(downloads[0]) > FILE_BYTES
+
+
+@pytest.mark.slow
+def test_clients_that_do_not_close_stall_nobody_else(site: Site) -> None:
+    """gunicorn alone would wait two seconds for each of them, in the thread that hands out the requests."""
+    head = "GET /healthz HTTP/1.1\nHost: localhost\nConnection: close"
+    with contextlib.ExitStack() as opened:
+        for _ in range(ENDLESS):
+            client = opened.enter_context(connected(site, head))
+            assert client.recv(12) == b"HTTP/1.1 200"
+        site.is_well()
+
+
+@pytest.mark.slow
+def test_the_answer_arrives_though_the_client_still_sends(site: Site) -> None:
+    """A refused body is not read; the connection is closed without a reset that would destroy the answer."""
+    head = "POST /api/v1/projects/bench/imports/ HTTP/1.1\nHost: localhost\nContent-Length: 100000"
+    with connected(site, head) as client:
+        client.sendall(b"x" * 20_000)
+        answer = b""
+        while part := client.recv(4096):
+            answer += part
+        assert answer.startswith(b"HTTP/1.1 401")
+        assert b"Connection: close" in answer
+        assert b"not_authenticated" in answer
 
 
 @pytest.mark.slow
