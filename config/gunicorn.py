@@ -61,13 +61,13 @@ def on_starting(_server: Arbiter) -> None:
     """Log the arbiter's lines in the workers' format; forget the counters of processes of an earlier start."""
     metrics_folder.mkdir(parents=True, exist_ok=True)
     forget_counters()
+    json_lines = env.bool("LOG_JSON", default=env.bool("PRODUCTION", default=False))
+    configure_logging(debug=False, json_lines=json_lines, level=env.str("LOG_LEVEL", default="INFO"))
 
 
 def forget_counters() -> None:
     for file in metrics_folder.glob("*.db"):
         file.unlink()
-    json_lines = env.bool("LOG_JSON", default=env.bool("PRODUCTION", default=False))
-    configure_logging(debug=False, json_lines=json_lines, level=env.str("LOG_LEVEL", default="INFO"))
 
 
 def child_exit(_server: Arbiter, worker: Worker) -> None:

@@ -342,6 +342,7 @@ NO_PAGES: Final = {
     *("export_file", "export_manifest", "export_remove", "export_cancel", "export_retry"),
     *("snapshot_file", "snapshot_push", "snapshot_remove", "snapshot_cancel", "snapshot_retry"),
     *("training_cancel", "training_resume", "training_remove", "training_log", "training_download"),
+    *("model_offer", "model_stop_sharing", "model_accept", "model_decline"),
     *("model_promote", "model_edit", "model_remove", "model_card", "comparison_download", "promotion_undo"),
     *("evaluate", "evaluation_cancel", "evaluation_retry", "evaluation_download"),
     *("scoring_cancel", "scoring_retry", "scoring_download", "meta_evaluation_start"),

@@ -36,6 +36,6 @@ def test_the_memory_of_the_process_is_used_while_redis_is_away(monkeypatch: pyte
 
 def test_redis_is_asked_again_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OUTAGE, "until", time.monotonic() + 60)
-    caches["default"].set("asked again", "in memory", 60)
+    caches["default"].set("asked-again", "in memory", 60)
     monkeypatch.setattr(OUTAGE, "until", 0.0)
-    assert caches["default"].get("asked again") is None
+    assert caches["default"].get("asked-again") is None

@@ -336,23 +336,25 @@ def test_connections_that_come_at_once_are_spread_over_the_processes(tmp_path: P
     """And they stay there: a process that has all of them does all the work."""
     with Stack.on_this_database(tmp_path) as stack, contextlib.ExitStack() as opened:
         stack.web(workers=2)
-        # A process has threads once it has accepted a connection.
-        wait_until(lambda: all(one.num_threads() > 1 for one in has_asked(stack)), 60, "a second process")
-        address = ("127.0.0.1", stack.port)
-        at_once = [opened.enter_context(socket.create_connection(address, 30)) for _ in range(CONNECTIONS)]
+
+        def connect() -> socket.socket:
+            return opened.enter_context(socket.create_connection(("127.0.0.1", stack.port), 30))
+
+        def both_accept() -> bool:
+            connect()
+            return all(connections_of(one, stack.port) for one in processes_of(stack))
+
+        wait_until(both_accept, 60, "a second process")
+        before = [connections_of(one, stack.port) for one in processes_of(stack)]
+        at_once = [connect() for _ in range(CONNECTIONS)]
         for one in at_once:
             one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert all(one.recv(4096).startswith(b"HTTP/1.1 200") for one in at_once)
-        shares = [connections_of(one, stack.port) for one in processes_of(stack)]
+        after = [connections_of(one, stack.port) for one in processes_of(stack)]
+        shares = [now - then for now, then in zip(after, before, strict=True)]
         assert sum(shares) == CONNECTIONS
         # Which process accepts next is chance and load; on an idle machine the smaller share is a third or more.
         assert min(shares) > 0, shares
-
-
-def has_asked(stack: Stack) -> list[psutil.Process]:
-    """The processes, after one more request."""
-    assert stack.answers()
-    return processes_of(stack)
 
 
 @pytest.mark.slow
