@@ -85,6 +85,7 @@ export class JudgementSender {
     const item = state.judged.get(id);
     state.unsent.delete(id);
     state.removeFromQueue(id);
+    state.rememberStored(id);
     state.progress = { sample_progress: answer.sample_progress, cells: answer.cells, left: answer.left };
     if (!state.judgedIds.includes(id)) state.judgedIds.push(id);
     const judged = item && { ...item, label: answer.label, judgement: answer.judgement };

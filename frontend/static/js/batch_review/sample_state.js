@@ -19,6 +19,8 @@ import { gettext } from "../shared/page.js";
  *   urls: { batch: string, sample: string, login: string } }} PageData
  */
 
+const MOST_REMEMBERED = 20; // more than a page sends while it is loaded again
+
 export class SampleState {
   /** @type {Map<number, Item>} what was judged on this page */
   judged = new Map();
@@ -44,6 +46,9 @@ export class SampleState {
     this.judgedIds = data.mine;
     this.lane = `sample-${data.sample}`;
     this.draftKey = `lapidary-sample:${data.sample}:${data.me}:draft`;
+    this.storedKey = `lapidary-sample:${data.sample}:${data.me}:stored`;
+    // While a page is loaded again, the one before it may still send: then the server's list is older than that answer.
+    for (const id of this.#recentlyStored()) this.removeFromQueue(id);
   }
 
   /** @param {Item[]} items  that the server gave */
@@ -55,6 +60,24 @@ export class SampleState {
   /** @param {number} id */
   removeFromQueue(id) {
     this.queue = this.queue.filter((item) => item.id !== id);
+  }
+
+  /** Remember that the server has the judgement of a dialogue. @param {number} id */
+  rememberStored(id) {
+    try {
+      sessionStorage.setItem(this.storedKey, JSON.stringify([...this.#recentlyStored(), id].slice(-MOST_REMEMBERED)));
+    } catch {
+      // A browser that keeps nothing: the dialogue may be shown once more.
+    }
+  }
+
+  /** @returns {number[]} */
+  #recentlyStored() {
+    try {
+      return JSON.parse(sessionStorage.getItem(this.storedKey) ?? "[]");
+    } catch {
+      return [];
+    }
   }
 
   /** The dialogue judged before the one that is shown. */
