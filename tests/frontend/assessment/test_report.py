@@ -196,7 +196,7 @@ def test_queries_do_not_grow_with_participants(
 ) -> None:
     rated(ratings, people=12)
     html(client)  # fills the cache of the reports and of the session
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(18):
         html(client)
     rated(ratings, run=2, people=2)
     with django_assert_max_num_queries(23):

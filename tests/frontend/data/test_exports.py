@@ -179,7 +179,7 @@ def test_the_list_costs_the_same_however_long_it_is(
 ) -> None:
     for _number in range(8):
         start()
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(20):
         page = html(erics_browser.get(reverse("exports", args=[project.slug])))
     assert page.count("job-title") == 8
 
