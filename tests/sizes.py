@@ -23,6 +23,8 @@ SELF_CHATS: Final = (
 MACHINE_LABELS: Final = 2_000 if FULL else 40  # of a batch that controllers sample
 STALLED_UPLOADS: Final = 200 if FULL else 20  # held open while people work
 REDIS_AWAY_SECONDS: Final = 60 if FULL else 3
+# For one request of an annotator meanwhile. Small: patient with a busy machine, shorter than any wait for what fails.
+LONGEST_WAIT_SECONDS: Final = 1.0 if FULL else 8.0
 CHAT_INPUTS: Final = 10 if FULL else 2  # of a participant in each conversation of the whole study
 # Width in CSS pixels, language, theme of a page that is checked for access. Small: each value once; full: all together.
 LOOKS: Final = list(product((360, 1280), ("en", "zh-hans"), ("light", "dark")))

@@ -25,7 +25,7 @@ from benchmarks.labelling import ANSWERS, create_project_with_people, fill
 from projects.models import Membership, Project, Role
 from tests.processes import Stack
 from tests.redis_server import RedisServer, redis_server
-from tests.sizes import REDIS_AWAY_SECONDS, STALLED_UPLOADS
+from tests.sizes import LONGEST_WAIT_SECONDS, REDIS_AWAY_SECONDS, STALLED_UPLOADS
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -36,8 +36,7 @@ pytestmark = [
 PEOPLE = 20
 READING_SECONDS = 0.5  # between two submissions of a person
 QUIET_SECONDS = 5  # that people work before anything fails
-# For one request of an annotator. On a machine where requests take longer before anything fails: TIMES_AS_LONG.
-LONGEST_WAIT_SECONDS = 1.0
+# At full size, on a machine where requests take longer before anything fails.
 TIMES_AS_LONG = 3
 
 
