@@ -1,11 +1,11 @@
 """The WSGI application, served by gunicorn (config/gunicorn.py)."""
 
 import os
+from importlib import import_module
 
 from celery import current_app
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
-from django.urls import get_resolver
 
 from config.body_deadline import limit_body_time
 from config.database_timeouts import mark_web_process
@@ -23,7 +23,7 @@ def import_what_requests_need() -> None:
 
     Imports take seconds on a busy machine, and while they run, all other requests of the process wait.
     """
-    get_resolver().url_patterns  # noqa: B018  the property imports them
+    import_module(settings.ROOT_URLCONF)
     current_app.loader.import_default_modules()
 
 
