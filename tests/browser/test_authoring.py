@@ -130,23 +130,6 @@ def test_changes_are_marked(anns_assignment: Assignment, ann: User, signs_in: Si
     expect(bench.note).to_contain_text("3 changed")
 
 
-def test_a_digit_picks_again_on_an_untouched_pick_and_is_typed_when_pressed_twice(
-    anns_assignment: Assignment, ann: User, signs_in: SignedIn
-) -> None:
-    bench = Bench.open(signs_in(ann), anns_assignment)
-    candidates = bench.says_and_waits("My cat sheds all over the sofa.")
-    bench.press("1", "3")
-    expect(bench.field).to_have_value(candidates[2])
-    bench.press("3").type(" cats, in fact.")
-    expect(bench.field).to_have_value("3 cats, in fact.")
-    bench.type(" 5")
-    expect(bench.field).to_have_value("3 cats, in fact. 5")
-    bench.press("Alt+5")
-    expect(bench.field).to_have_value(candidates[4])
-    bench.press("Control+z")
-    expect(bench.field).to_have_value("3 cats, in fact. 5")
-
-
 def test_new_candidates_and_back_to_the_first(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:

@@ -326,12 +326,12 @@ function placeOfDigit(event) {
   return digit ? Number(digit) - 1 : null;
 }
 
-/** @param {(place: number) => boolean} pick */
+/** @param {(place: number, digit: string) => boolean} pick  digit: "" with Alt, which picks whatever the input holds */
 export function wireDigits(pick) {
   document.addEventListener("keydown", (event) => {
     const place = placeOfDigit(event);
     if (place === null || event.defaultPrevented || isComposing(event) || event.ctrlKey || event.metaKey) return;
     if (document.querySelector("dialog:modal") || (isTyping(event.target) && !event.altKey)) return;
-    if (pick(place)) event.preventDefault();
+    if (pick(place, event.altKey ? "" : event.key)) event.preventDefault();
   });
 }

@@ -113,6 +113,8 @@ export class Composer {
   #emptied = null;
   /** @type {number | null} the place of what was picked last, a candidate or an idea */
   #picked = null;
+  /** The digits pressed so far in an untouched field: they pick, and become text when the person types on. */
+  #digits = "";
   #filling = false;
   #draftState = "";
   #message = "";
@@ -130,6 +132,7 @@ export class Composer {
     /** @type {HTMLElement} read aloud after an action; the notes change at every key */
     this.spoken = /** @type {HTMLElement} */ (options.form.querySelector("[data-spoken]"));
     this.field.addEventListener("input", (event) => this.#onInput(/** @type {InputEvent} */ (event)));
+    this.field.addEventListener("beforeinput", (event) => this.#onBeforeInput(/** @type {InputEvent} */ (event)));
     this.field.addEventListener("keydown", (event) => this.#onKey(event));
     this.field.addEventListener("pointerdown", () => this.#touchPick());
   }
@@ -138,19 +141,31 @@ export class Composer {
     return this.field.value.trim();
   }
 
-  /** Whether the field holds a picked candidate that nobody has touched: then another digit picks another. */
+  /** Whether the field holds a picked candidate that nobody has touched. */
   get holdsUntouchedPick() {
     return this.#picked !== null && this.pristine && this.field.value !== "";
   }
 
   /** Set a text that was not typed in this turn: a draft, an undone turn, or nothing. */
   load(/** @type {string} */ text, /** @type {Source | null} */ source = null) {
-    this.field.value = text;
+    if (this.field.value !== text) this.field.value = text; // the caret stays where it is in the same text
     this.source = source;
     this.#emptied = null;
     this.#picked = null;
+    this.#digits = "";
     this.pristine = true;
     this.show();
+  }
+
+  /** Ready to type on, at the end. */
+  focusEnd() {
+    this.field.focus();
+    this.#toEnd();
+  }
+
+  #toEnd() {
+    const { length } = this.field.value;
+    this.field.setSelectionRange(length, length);
   }
 
   /** @param {string} text  @param {Source | null} [source]  @param {number | null} [place]  where it was picked from */
@@ -158,13 +173,15 @@ export class Composer {
     this.#replace(text);
     this.source = source;
     this.#picked = place;
+    if (Number(this.#digits.at(-1)) - 1 !== place) this.#digits = ""; // picked in another way
     this.pristine = place !== null;
-    this.field.setSelectionRange(text.length, text.length);
+    this.#toEnd();
     this.show();
     this.options.onChange("picked");
   }
 
   clear() {
+    this.#digits = "";
     if (!this.field.value) return;
     this.#replace("");
     this.show(gettext("Cleared. Undo typing brings it back."));
@@ -189,8 +206,11 @@ export class Composer {
     this.source = null;
   }
 
+  /** The pick stays, and what is typed now changes it. */
   #touchPick() {
+    this.#digits = "";
     if (this.holdsUntouchedPick) this.pristine = false;
+    this.show(this.#message);
   }
 
   /** @param {InputEvent} event */
@@ -205,25 +225,51 @@ export class Composer {
 
   /** @param {KeyboardEvent} event */
   #onKey(event) {
-    if (isComposing(event)) return;
+    if (isComposing(event)) {
+      if (event.key === "Process" || event.key.length === 1) this.#typeDigits();
+      return;
+    }
     if (matches(event, "mod+z")) this.#onUndoKey(event);
     else if (matches(event, "enter") && this.options.submitOnEnter) {
       event.preventDefault();
       if (!event.repeat) this.options.onSubmit();
     } else if (/^[1-9]$/.test(event.key) && !event.altKey && !event.ctrlKey && !event.metaKey) this.#onDigit(event);
-    else if (/^(Arrow|Home|End|Page)/.test(event.key)) this.#touchPick();
+    else if (/^(Arrow|Home|End|Page)/.test(event.key) || matches(event, "mod+a")) this.#touchPick();
   }
 
-  /** A digit picks in an empty field and on an untouched pick; the same digit again is typed. @param {KeyboardEvent} event */
+  /** @param {KeyboardEvent} event */
   #onDigit(event) {
-    if (this.field.value && !this.holdsUntouchedPick) return;
-    const place = Number(event.key) - 1;
-    if (this.holdsUntouchedPick && this.#picked === place) {
-      this.field.select(); // what is typed takes the place of the pick
-      this.source = null;
-      return;
-    }
-    if (this.options.onPick(place)) event.preventDefault();
+    const isUntouched = !this.field.value || (this.#digits !== "" && this.holdsUntouchedPick);
+    const isAgain = this.field.value !== "" && Number(event.key) - 1 === this.#picked;
+    if (!isUntouched || isAgain || event.repeat) return;
+    if (this.pickByDigit(event.key)) event.preventDefault();
+  }
+
+  /** A digit picks while nothing else was typed; another one changes the pick. @param {string} digit */
+  pickByDigit(digit) {
+    const digits = this.field.value && !this.#digits ? "" : this.#digits + digit;
+    this.#digits = digits;
+    const isPicked = this.options.onPick(Number(digit) - 1);
+    this.#digits = isPicked ? digits : digits.slice(0, -1);
+    this.show();
+    return isPicked;
+  }
+
+  /** @param {InputEvent} event */
+  #onBeforeInput(event) {
+    if (event.inputType === "insertText" && !this.#filling) this.#typeDigits();
+    else if (event.inputType !== "insertCompositionText" && !this.#filling) this.#digits = "";
+  }
+
+  /** The person types on: the digits before were the beginning of a text, not picks. */
+  #typeDigits() {
+    const digits = this.#digits;
+    if (!digits) return;
+    this.#digits = "";
+    this.#replace(digits);
+    this.source = null;
+    this.#picked = null;
+    this.show();
   }
 
   /** Undo typing first; undo the turn if nothing was typed. @param {KeyboardEvent} event */
@@ -304,8 +350,8 @@ export class Composer {
   }
 
   #describePick() {
-    if (!this.holdsUntouchedPick) return "";
-    return format(gettext("{n} again types the digit"), { n: Number(this.#picked) + 1 });
+    if (!this.#digits) return "";
+    return format(gettext("type on for “{digits}…”, → or End to change the pick"), { digits: this.#digits });
   }
 
   /** @param {Derived} derived  @param {number} sets */

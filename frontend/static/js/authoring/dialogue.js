@@ -86,16 +86,26 @@ const speakerOf = (position) => "AB"[position % 2];
 export class Conversation {
   list = /** @type {HTMLOListElement} */ (byId("turns"));
   scroller = /** @type {HTMLElement} */ (this.list.parentElement);
+  isAtEnd = true;
 
   /** @param {{ lang: string, leastRounds: number }} options */
   constructor(options) {
     this.options = options;
+    this.scroller.addEventListener("scroll", () => {
+      this.isAtEnd = this.#isAtEnd();
+    });
+    // The newest turn stays in sight when the composer grows or a phone's keyboard takes half of the window.
+    new ResizeObserver(() => this.isAtEnd && this.toEnd()).observe(this.scroller);
+  }
+
+  #isAtEnd() {
+    const { scrollTop, clientHeight, scrollHeight } = this.scroller;
+    return scrollTop + clientHeight >= scrollHeight - NEAR_THE_END_PX;
   }
 
   /** @param {Utterance[]} turns  @param {boolean} isOpen */
   show(turns, isOpen) {
-    const { scrollTop, clientHeight, scrollHeight } = this.scroller;
-    const atEnd = scrollTop + clientHeight >= scrollHeight - NEAR_THE_END_PX;
+    const atEnd = this.#isAtEnd();
     this.list.replaceChildren(...turns.map((turn) => this.#row(turn)));
     byId("no-turns").hidden = turns.length > 0;
     if (atEnd) this.toEnd();
@@ -146,6 +156,14 @@ export class Conversation {
     byId("finish").hidden = !isEnough || !isOpen;
     byId("too-early").hidden = isEnough || !isOpen;
   }
+}
+
+/** Safari on phones leaves the page as high as without its keyboard, and hides half of it. */
+export function fitToKeyboard() {
+  const view = visualViewport;
+  view?.addEventListener("resize", () => {
+    if (view.scale === 1) document.body.style.setProperty("--seen-height", `${view.height}px`);
+  });
 }
 
 // ---- notices --------------------------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ export class DraftKeeper {
     const isMine = isForThisTurn && local.text !== "" && (local.dirty || !stored.text || local.text === stored.text);
     composer.load(isMine ? local.text : stored.text, isMine ? local.source : stored.source);
     if (isForThisTurn) activity.begin(local.activity);
+    if (composer.text) composer.focusEnd();
     candidates.mark(composer.source);
     const isConflict =
       isMine && local.dirty && stored.text && stored.text !== local.text && local.version !== draft?.version;
@@ -166,6 +167,7 @@ export class Sender {
     if (!text || [...text].length > state.settings.max_utterance_length) {
       const isRepeat = performance.now() - this.#sentAt <= TWICE_MS;
       if (!isRepeat) composer.show(text ? "" : gettext("Write something, or pick a candidate."));
+      composer.field.focus();
       return;
     }
     const { source } = composer;
@@ -173,6 +175,7 @@ export class Sender {
     this.#sentAt = performance.now();
     bench.begin({ forget: true });
     bench.conversation.toEnd();
+    composer.field.focus(); // it left when Submit was clicked
     hideNotices("conflict");
     keeper.drafts.isPaused = true; // until the outbox has the words, this browser's copy keeps them
     try {
@@ -216,8 +219,7 @@ export class Sender {
     state.turns.pop();
     state.undone.add(last.turn_id);
     bench.begin({ text: last.text, source: last.from ?? null });
-    composer.field.focus();
-    composer.field.setSelectionRange(last.text.length, last.text.length);
+    composer.focusEnd();
     keeper.keep();
     toast(gettext("Turn undone; its words are in the input."));
     if (last.isPending && (await outbox.withdraw(last.turn_id))) return;

@@ -14,6 +14,7 @@ import { Candidates, wireDigits } from "./candidates.js";
 import { Composer } from "./composer.js";
 import {
   Conversation,
+  fitToKeyboard,
   hideNotices,
   pendingTurn,
   State,
@@ -245,7 +246,7 @@ export class Workbench {
         void this.#leave(/** @type {LeavingAction} */ (control.getAttribute("data-leaving")));
       });
     }
-    wireDigits((place) => this.#pick(place));
+    wireDigits((place, digit) => (digit ? this.composer.pickByDigit(digit) : this.#pick(place)));
     byId("theme-menu").addEventListener("beforetoggle", () => void import("../shared/theme.js"), { once: true });
   }
 
@@ -257,6 +258,7 @@ export class Workbench {
       if (!this.state.isBusy && this.candidates.areUnknown) void this.reload({ quiet: true });
     });
     this.sender.listen();
+    fitToKeyboard();
   }
 
   /** The page may come from the cache: add what was stored since, unsent turns, and drafts of this browser. */

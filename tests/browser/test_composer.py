@@ -1,0 +1,126 @@
+"""The input: where the focus and the caret are, when a digit picks, and what stays in sight."""
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from accounts.models import User
+from annotation.tasks.models.work import Assignment
+from tests.browser.bench import Bench
+from tests.browser.conftest import SignedIn
+
+PHONE = {"viewport": {"width": 390, "height": 780}}
+OPENING = "My cat sheds all over the sofa."
+
+
+@pytest.fixture
+def bench(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> Bench:
+    return Bench.open(signs_in(ann), anns_assignment)
+
+
+# ---- focus and caret ------------------------------------------------------------------------------------------------
+
+
+def test_after_submit_by_mouse_the_next_turn_can_be_typed(bench: Bench) -> None:
+    bench.type(OPENING)
+    bench.page.locator("#submit").click()
+    bench.stored(1)
+    expect(bench.field).to_be_focused()
+    bench.type("It ").stored(1)
+    expect(bench.field).to_have_value("It ")
+
+
+def test_after_a_click_on_submit_that_sends_nothing_one_can_type(bench: Bench) -> None:
+    bench.page.locator("#submit").click()
+    expect(bench.note).to_contain_text("Write something")
+    bench.type("It sheds.")
+    expect(bench.field).to_have_value("It sheds.")
+
+
+def test_a_restored_draft_is_written_on_at_its_end(bench: Bench) -> None:
+    bench.type("alpha beta")
+    expect(bench.note).to_contain_text("draft saved")
+    bench.reload().type(" gamma")
+    expect(bench.field).to_have_value("alpha beta gamma")
+
+
+# ---- digits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", ["2 hours ago.", "15 of them.", "33 cats.", "7pm", "2024 was a good year."])
+def test_a_text_that_begins_with_digits_stays_what_was_typed(bench: Bench, text: str) -> None:
+    bench.says_and_waits(OPENING)
+    bench.type(text)
+    expect(bench.field).to_have_value(text)
+    expect(bench.note).not_to_contain_text("from")
+    expect(bench.page.locator("#candidates [aria-pressed=true]")).to_have_count(0)
+
+
+def test_another_digit_changes_the_pick_and_an_arrow_keeps_it(bench: Bench) -> None:
+    candidates = bench.says_and_waits(OPENING)
+    bench.press("1", "3")
+    expect(bench.field).to_have_value(candidates[2])
+    bench.press("End").type(" 5")
+    expect(bench.field).to_have_value(f"{candidates[2]} 5")
+    expect(bench.note).to_contain_text("from 3")
+
+
+def test_typing_after_a_click_changes_the_pick(bench: Bench) -> None:
+    candidates = bench.says_and_waits(OPENING)
+    bench.places.nth(1).click()
+    bench.type(" 3")
+    expect(bench.field).to_have_value(f"{candidates[1]} 3")
+
+
+def test_alt_with_a_digit_picks_over_any_text_and_undo_brings_it_back(bench: Bench) -> None:
+    candidates = bench.says_and_waits(OPENING)
+    bench.type("3 cats")
+    bench.press("Alt+5")
+    expect(bench.field).to_have_value(candidates[4])
+    bench.type("!")
+    expect(bench.field).to_have_value(f"{candidates[4]}!")
+    bench.press("Control+z", "Control+z")
+    expect(bench.field).to_have_value("3 cats")
+
+
+def test_a_digit_in_a_cleared_input_picks(bench: Bench) -> None:
+    candidates = bench.says_and_waits(OPENING)
+    bench.press("3", "Escape", "3")
+    expect(bench.field).to_have_value(candidates[2])
+
+
+def test_a_word_of_an_input_method_undoes_the_pick(bench: Bench) -> None:
+    bench.says_and_waits("春天我家猫开始掉毛了")
+    bench.press("2")
+    input_method = bench.page.context.new_cdp_session(bench.page)
+    key = {"key": "Process", "code": "KeyG", "windowsVirtualKeyCode": 229}
+    input_method.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **key})
+    input_method.send("Input.imeSetComposition", {"text": "ge", "selectionStart": 2, "selectionEnd": 2})
+    input_method.send("Input.insertText", {"text": "个小时"})
+    expect(bench.field).to_have_value("2个小时")
+
+
+# ---- what stays in sight --------------------------------------------------------------------------------------------
+
+
+def test_the_composer_stays_at_the_bottom(bench: Bench) -> None:
+    places = []
+    for turn in range(3):
+        places.append(round(bench.page.locator("#submit").evaluate("it => it.getBoundingClientRect().top")))
+        bench.type(f"Turn {turn}.").submit().stored(turn + 1)
+    assert len(set(places)) == 1
+
+
+def test_the_newest_turn_stays_visible_with_the_keyboard_of_a_phone(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Callable[..., object]
+) -> None:
+    for position in range(10):
+        writes(anns_assignment, f"Utterance {position} with some words.", position)
+    bench = Bench.open(signs_in(ann, **PHONE), anns_assignment)
+    bench.candidates()
+    expect(bench.rows.last).to_be_in_viewport(ratio=1)
+    bench.page.set_viewport_size({"width": 390, "height": 400})  # the keyboard takes the rest
+    expect(bench.rows.last).to_be_in_viewport(ratio=1)
+    expect(bench.field).to_be_in_viewport(ratio=1)
+    expect(bench.page.locator("#submit")).to_be_in_viewport(ratio=1)
