@@ -31,6 +31,8 @@ class AnnotationConfig(AppConfig):
 
         work = "annotation.labelling.services.statistics.run_statistics_job"
         register("agreement", work, needs=Capability.READ_STATISTICS)
+        work = "annotation.labelling.services.replanning.run_resolve_job"
+        register("resolve_tasks", work, needs=Capability.CONFIGURE)
         PROJECT_CHECKS.append(check_import)
         BEFORE_STORE.append(follow_import)
         ADMISSION_CHECKS.append(check_admission)

@@ -20,6 +20,7 @@ v1 = [
     path("", include("annotation.labelling.api")),
     path("", include("annotation.expert_review.api")),
     path("", include("annotation.labelling.schemas_api")),
+    path("", include("annotation.labelling.settings_api")),
     path("", include("annotation.authoring.statistics_api")),
     path("", include("annotation.onboarding.api")),
     path("", include("assessment.collections.api")),

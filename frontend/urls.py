@@ -25,7 +25,16 @@ from frontend.pages.labelling import agreement, confirmations, disagreement, dis
 from frontend.pages.labelling import workbench as labelling_workbench
 from frontend.pages.learning import evaluations, models, sharing, training
 from frontend.pages.onboarding import admission, admission_test, guidelines, threads
-from frontend.pages.projects import home, invitation, invitations, members, new_project, overview, settings
+from frontend.pages.projects import (
+    home,
+    invitation,
+    invitations,
+    members,
+    new_project,
+    overview,
+    replanning,
+    settings,
+)
 from frontend.pages.tasks import queue
 from frontend.pages.topics import topics
 
@@ -35,6 +44,7 @@ urlpatterns = [
     *overview.urlpatterns,
     *guidelines.urlpatterns,
     *settings.urlpatterns,
+    *replanning.urlpatterns,
     *schema.urlpatterns,
     *members.urlpatterns,
     *invitations.urlpatterns,

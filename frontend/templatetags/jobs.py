@@ -29,6 +29,7 @@ TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "import": _import_title,
     "export": lambda given: _("Export as %(format)s") % {"format": given.get("format", "")},
     "agreement": lambda given: _("Statistics"),
+    "resolve_tasks": lambda given: _("Final labels of dialogues with enough answers"),
     "snapshot": lambda given: _("Snapshot “%(name)s”") % {"name": given.get("snapshot", "")},
     "push": lambda given: _("Push to %(repo)s") % {"repo": given.get("repo_id", "")},
     "training": lambda given: _("Training on “%(name)s”") % {"name": given.get("snapshot", "")},

@@ -163,7 +163,7 @@ TABS: Final = (
         protocols=ASSESSMENT,
     ),
     _tab("members", gettext_lazy("Members"), "users", C.MANAGE_MEMBERS, under=("invitations",)),
-    _tab("project_settings", gettext_lazy("Settings"), "settings", C.CONFIGURE),
+    _tab("project_settings", gettext_lazy("Settings"), "settings", C.CONFIGURE, under=("project_replan",)),
     _tab("guidelines", gettext_lazy("Guidelines"), "book", C.SEE),
 )
 

@@ -208,6 +208,7 @@ SHOTS: Final = [
          main=True),
     Shot("project", who="tina", args=lambda w: ("quality",), file="project-labelling"),
     Shot("project_settings", who="mara", args=lambda w: ("quality",), file="project-settings-labelling"),
+    Shot("project_replan", who="mara", address="/p/quality/settings/labelling/replan/?overlap=5"),
     Shot("members", who="mara", args=lambda w: ("quality",), file="members-groups"),
     Shot("queue", args=lambda w: ("quality",), file="queue-labelling"),
     Shot("guidelines", args=lambda w: ("quality",), file="guidelines-labelling"),

@@ -39,9 +39,9 @@ from frontend.pages.requests import signed_in
 from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
-from projects.selectors import project_for
+from projects.selectors import capabilities_of, project_for
 
 QUEUE = "default"
 PAGE_SIZE = 20
@@ -200,10 +200,18 @@ def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpRespons
         "page": errors,
         "not_kept": max(0, refused - MAX_ROWS),
         "worker_alive": live_workers(QUEUE).exists(),
+        "may_replan": _may_replan(request, job),
         "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED)
         and uploads.upload_path(job.pk).is_file(),
     }
     return render_job_page(request, context, template="data/imports/import.html", folder="data/imports")
+
+
+def _may_replan(request: HttpRequest, job: Job) -> bool:
+    project = job.project
+    if project is None or project.protocol != Protocol.LABELLING:
+        return False
+    return Capability.CONFIGURE in capabilities_of(signed_in(request), project)
 
 
 def _import_in(user: User, slug: str, import_id: UUID) -> Job:

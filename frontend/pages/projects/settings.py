@@ -21,12 +21,14 @@ from annotation.authoring.services.planning import MAX_PLANNED, plan_dialogues
 from annotation.authoring.services.settings import EDITABLE as AUTHORING
 from annotation.authoring.services.settings import update_authoring
 from annotation.labelling.models.labels import LabellingSettings
+from annotation.labelling.selectors.replanning import Replan, preview_replan
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.selectors.workbench import labelling_progress
 from annotation.labelling.services.planning import MAX_OVERLAP, plan_labelling
 from annotation.labelling.services.settings import LABELLING_SETTINGS, update_labelling
 from annotation.tasks.selectors.queue import task_counts
 from common.refusals import Refusal
+from frontend.pages.projects.replanning import preview_address
 from frontend.pages.requests import signed_in
 from frontend.pages.topics.forms import TopicsForm, topics_form
 from frontend.ui.markdown import MAX_CHARS, to_html
@@ -122,7 +124,7 @@ class LabellingPlanForm(forms.Form):
         min_value=-100,
         max_value=100,
         initial=0,
-        help_text=gettext_lazy("Higher numbers come first."),
+        help_text=gettext_lazy("Smaller numbers come first."),
     )
     plan_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
@@ -226,8 +228,21 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _render(request, user, project, labelling_form=form)
     update_labelling(project=project, actor=user, changes=form.cleaned_data)
+    if "overlap" in form.changed_data:
+        return _offer_replan(request, project, form.cleaned_data["overlap"])
     messages.success(request, _("Saved. It holds from the next dialogue on."))
     return redirect("project_settings", slug)
+
+
+def _offer_replan(request: HttpRequest, project: Project, overlap: int) -> HttpResponse:
+    """A new number of people counts for dialogues that are planned later; show what it would do to the others."""
+    if not preview_replan(project, Replan(overlap=overlap)).changed:
+        messages.success(request, _("Saved. New dialogues are labelled by as many people."))
+        return redirect("project_settings", project.slug)
+    messages.success(
+        request, _("Saved for new dialogues. Here is what it would change for those that wait for labels.")
+    )
+    return redirect(preview_address(project, overlap=overlap))
 
 
 @require_POST

@@ -1,0 +1,156 @@
+"""Overlap, group and priority of the dialogues that are not labelled yet: a form, what it would do, and doing it."""
+
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path, reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotation.labelling.selectors.replanning import Replan, ReplanPreview, preview_replan
+from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.services.planning import MAX_OVERLAP
+from annotation.labelling.services.replanning import Replanned, check_replan, replan_tasks
+from common.refusals import Refusal
+from dialogues.selectors import imports_of
+from frontend.pages.requests import signed_in
+from projects.models import Project
+from projects.roles import Capability
+from projects.selectors import groups_of
+
+EVERYBODY = "-"
+GROUP = "="  # before the name of a group, which may itself be "-"
+IMPORTS_SHOWN = 50
+
+
+class ReplanForm(forms.Form):
+    overlap = forms.IntegerField(
+        label=gettext_lazy("People per dialogue"),
+        min_value=1,
+        max_value=MAX_OVERLAP,
+        required=False,
+        help_text=gettext_lazy("Empty: as it is."),
+    )
+    group = forms.ChoiceField(label=gettext_lazy("Labelled by"), required=False)
+    priority = forms.IntegerField(
+        label=gettext_lazy("Priority"),
+        min_value=-100,
+        max_value=100,
+        required=False,
+        help_text=gettext_lazy("Smaller numbers come first. Empty: as it is."),
+    )
+    of_group = forms.ChoiceField(label=gettext_lazy("Only dialogues that are labelled by"), required=False)
+    of_import = forms.ChoiceField(label=gettext_lazy("Only dialogues of the import"), required=False)
+    request_id = forms.UUIDField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        groups = [(EVERYBODY, _("Everybody")), *((GROUP + name, name) for name in groups_of(project))]
+        imports = [
+            (str(job.pk), job.parameters.get("name", "")) for job in imports_of(project)[:IMPORTS_SHOWN]
+        ]
+        for name, first, choices in (
+            ("group", _("As it is"), groups),
+            ("of_group", _("Any group, or everybody"), groups),
+            ("of_import", _("Any import"), imports),
+        ):
+            field = self.fields[name]
+            if isinstance(field, forms.ChoiceField):
+                field.choices = [("", first), *choices]
+
+    def has_values(self) -> bool:
+        """Whether a new value is given; the address of an import only says which dialogues."""
+        return any(self.cleaned_data[name] not in (None, "") for name in ("overlap", "group", "priority"))
+
+    def replan(self) -> Replan:
+        data = self.cleaned_data
+        return Replan(
+            overlap=data["overlap"],
+            group=_group_named(data["group"]),
+            priority=data["priority"],
+            of_group=_group_named(data["of_group"]),
+            of_import=data["of_import"] or None,
+        )
+
+
+def _group_named(choice: str) -> str | None:
+    """None for no choice, "" for everybody."""
+    if not choice:
+        return None
+    return choice.removeprefix(GROUP) if choice.startswith(GROUP) else ""
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def replan(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; with values in the query, what they would do; POST does it."""
+    project = labelling_project(signed_in(request), slug, Capability.CONFIGURE)
+    sent = request.POST or request.GET
+    form = ReplanForm(sent or None, project=project)
+    preview = None
+    if form.is_valid() and (request.method == "POST" or form.has_values()):
+        try:
+            check_replan(project, form.replan())
+            if request.method == "POST" and form.cleaned_data["request_id"]:
+                return _carry_out(request, project, form)
+            preview = preview_replan(project, form.replan())
+        except Refusal as refusal:
+            form.add_error(refusal.details.get("field"), str(refusal))
+    return _render(request, project, form, preview)
+
+
+def _render(
+    request: HttpRequest, project: Project, form: ReplanForm, preview: ReplanPreview | None
+) -> HttpResponse:
+    context = {
+        "project": project,
+        "title": _("Change what is still to be labelled"),
+        "form": form,
+        "preview": preview,
+        "request_id": uuid4(),
+    }
+    failed = form.is_bound and bool(form.errors)
+    return render(request, "projects/replan.html", context, status=422 if failed else 200)
+
+
+def _carry_out(request: HttpRequest, project: Project, form: ReplanForm) -> HttpResponse:
+    done = replan_tasks(
+        project=project,
+        actor=signed_in(request),
+        request_id=form.cleaned_data["request_id"],
+        replan=form.replan(),
+    )
+    messages.success(request, describe_change(done))
+    if done.job is not None:
+        return redirect("job", project.slug, done.job.pk)
+    return redirect("project_replan", project.slug)
+
+
+def describe_change(done: Replanned) -> str:
+    changed = ngettext("%(n)d dialogue changed.", "%(n)d dialogues changed.", done.changed) % {
+        "n": done.changed
+    }
+    if not done.added and not done.removed:
+        return changed
+    more = ngettext("%(n)d assignment more.", "%(n)d assignments more.", done.added) % {"n": done.added}
+    fewer = ngettext("%(n)d assignment fewer.", "%(n)d assignments fewer.", done.removed) % {
+        "n": done.removed
+    }
+    return " ".join([changed, *([more] if done.added else []), *([fewer] if done.removed else [])])
+
+
+def preview_address(project: Project, **values: Any) -> str:
+    """The page with these values filled in, showing what they would do."""
+    return f"{reverse('project_replan', args=[project.slug])}?{urlencode(values)}"
+
+
+urlpatterns = [path("p/<slug:slug>/settings/labelling/replan/", replan, name="project_replan")]

@@ -1,0 +1,84 @@
+"""The page that changes overlap, group and priority of the dialogues that wait, and its operation of the API."""
+
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.labelling.services.planning import plan_labelling
+from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Task
+from projects.models import Project
+from tests.annotation.conftest import imported
+
+pytestmark = pytest.mark.django_db
+ADDRESS = "/p/quality/settings/labelling/replan/"
+API = "/api/v1/projects/quality/labelling/"
+
+
+@pytest.fixture
+def quality(mara: object) -> Project:
+    project = create_project(slug="quality", preset="diqad", actor=mara)  # type: ignore[arg-type]
+    imported(project, 3)
+    plan_labelling(project=project, actor=None, plan_id=uuid4())
+    return project
+
+
+def test_the_preview_says_what_it_adds_and_changes_nothing(maras_browser: Client, quality: Project) -> None:
+    html = maras_browser.get(ADDRESS, {"overlap": 5}).content.decode()
+    assert "Adds 9 assignments to 3 dialogues." in html
+    assert set(Task.objects.values_list("overlap", flat=True)) == {2}
+
+
+def test_the_confirmed_preview_is_carried_out_once(maras_browser: Client, quality: Project) -> None:
+    sent = {
+        "overlap": 5,
+        "group": "-",
+        "priority": "",
+        "of_group": "",
+        "of_import": "",
+        "request_id": uuid4(),
+    }
+    for _n in range(2):
+        response = maras_browser.post(ADDRESS, sent, follow=True)
+        assert "3 dialogues changed. 9 assignments more." in response.content.decode()
+    assert set(Task.objects.values_list("overlap", "open_slots")) == {(5, 5)}
+
+
+def test_a_form_without_values_says_so(maras_browser: Client, quality: Project) -> None:
+    response = maras_browser.post(ADDRESS, {"request_id": uuid4()})
+    assert response.status_code == 422
+    assert "Nothing is changed." in response.content.decode()
+
+
+def test_an_import_alone_shows_the_form(maras_browser: Client, quality: Project) -> None:
+    response = maras_browser.get(ADDRESS, {"of_import": ""})
+    assert response.status_code == 200
+    assert "What it changes" not in response.content.decode()
+
+
+def test_a_changed_overlap_in_the_settings_leads_to_the_preview(
+    maras_browser: Client, quality: Project
+) -> None:
+    settings = quality.labelling
+    names = [
+        "overlap", "resolution", "ties", "order", "min_seconds", "balance", "lease_minutes", "saved_days",
+        "open_tasks_per_person", "daily_goal",
+    ]  # fmt: skip
+    sent = {name: getattr(settings, name) for name in names} | {"overlap": 4, "plan_imported": "on"}
+    response = maras_browser.post(reverse("project_labelling", args=["quality"]), sent, follow=True)
+    assert "Adds 6 assignments to 3 dialogues." in response.content.decode()
+
+
+def test_the_settings_and_the_change_are_in_the_api(maras_browser: Client, quality: Project) -> None:
+    assert maras_browser.get(API).json()["overlap"] == 2
+    answer = maras_browser.patch(API, {"overlap": 3}, content_type="application/json")
+    assert answer.json()["overlap"] == 3
+    wrong = maras_browser.patch(API, {"overlap": 200}, content_type="application/json")
+    assert wrong.status_code == 400
+    assert maras_browser.get(f"{API}replans/", {"overlap": 3}).json()["added"] == 3
+    sent = {"id": str(uuid4()), "overlap": 3, "priority": -2}
+    done = maras_browser.post(f"{API}replans/", sent, content_type="application/json")
+    assert done.json() == {"changed": 3, "added": 3, "removed": 0, "job": None}
+    assert set(Task.objects.values_list("overlap", "priority")) == {(3, -2)}
