@@ -57,7 +57,7 @@ class LabellingSettingsView(APIView):
         return Response(LabellingSettingsSerializer(settings).data)
 
 
-class ReplanValues(StrictSerializer):
+class ReplanValues(serializers.Serializer[Any]):
     overlap = serializers.IntegerField(
         required=False, min_value=1, max_value=MAX_OVERLAP, help_text="People per dialogue."
     )
@@ -76,7 +76,7 @@ class ReplanValues(StrictSerializer):
     of_import = serializers.UUIDField(required=False, help_text="Change only the dialogues of this import.")
 
 
-class ReplanInput(ReplanValues):
+class ReplanInput(StrictSerializer, ReplanValues):
     id = serializers.UUIDField(help_text="Made by the client; a second send changes nothing.")
 
 
