@@ -28,6 +28,7 @@ from dialogues.selectors import (
     utterances_of,
 )
 from dialogues.serializers import (
+    MAP_HELP,
     DialogueDetailSerializer,
     DialogueFilters,
     DialogueSerializer,
@@ -51,6 +52,7 @@ RAW_PARAMETERS = [
     OpenApiParameter("format", enum=list(FORMATS), description=RAW_ONLY),
     OpenApiParameter("on_error", enum=["skip", "stop"], description=RAW_ONLY),
     OpenApiParameter("run", OpenApiTypes.INT, description=RAW_ONLY),
+    OpenApiParameter("map", description=f"{RAW_ONLY} {MAP_HELP}"),
     OpenApiParameter("name", description=RAW_ONLY),
 ]
 DISK_FULL: Mapping[Any, Any] = {(507, CONTENT_TYPE): ProblemSerializer}
@@ -112,6 +114,7 @@ class ImportsView(APIView):
             format=fields["format"],
             on_error=fields["on_error"],
             run=fields["run"],
+            map=fields["map"],
             submission_id=fields["id"],
         )
         return Response(ImportSerializer(job).data, status=status.HTTP_202_ACCEPTED)

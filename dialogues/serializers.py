@@ -21,6 +21,7 @@ from dialogues.models import (
     Utterance,
 )
 from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.key_map import MAX_CHARS
 from dialogues.selectors import (
     phase_of,
     refused_rows_of,
@@ -29,6 +30,10 @@ from dialogues.selectors import (
 from jobs.models import Job, JobState
 
 FORMAT_NAMES = [(name, name) for name in FORMATS]
+MAP_HELP = (
+    "Paths of keys, for the format json: `dialogues=data,utterances=messages,speaker=role,text=content`, and `id` and"
+    " `parent` for message trees. Without a speaker, A and B alternate. Default: guessed from the file."
+)
 ON_ERROR = [("skip", "skip"), ("stop", "stop")]
 
 
@@ -50,6 +55,9 @@ class ImportQuery(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Number of the run, for the format assessment. Default: the next number.",
     )
+    map = serializers.CharField(
+        required=False, max_length=MAX_CHARS, default="", allow_blank=True, help_text=MAP_HELP
+    )
     name = serializers.CharField(
         required=False,
         max_length=200,
@@ -61,7 +69,9 @@ class ImportQuery(serializers.Serializer[Any]):
 class ImportForm(ImportQuery):
     """The same fields and the file, as multipart/form-data."""
 
-    file = serializers.FileField(allow_empty_file=True, help_text="UTF-8 text.")
+    file = serializers.FileField(
+        allow_empty_file=True, help_text="UTF-8 text or XLSX, also packed with gzip."
+    )
 
 
 class RowErrorSerializer(serializers.Serializer[Any]):
@@ -85,6 +95,9 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     name = serializers.CharField(source="parameters.name", help_text="Of the file.")
     format = serializers.ChoiceField(source="parameters.format", choices=FORMAT_NAMES)
     on_error = serializers.ChoiceField(source="parameters.on_error", choices=ON_ERROR)
+    map = serializers.CharField(
+        source="parameters.map", default="", help_text="Paths of keys; empty: guessed."
+    )
     size = serializers.IntegerField(source="parameters.size", help_text="Of the file, in bytes.")
     state = serializers.ChoiceField(choices=JobState.choices)
     done = serializers.IntegerField(
@@ -112,7 +125,7 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     class Meta:
         model = Job
         fields = [
-            "id", "project", "name", "format", "on_error", "size", "state", "phase", "done", "total", "stored",
+            "id", "project", "name", "format", "map", "on_error", "size", "state", "phase", "done", "total", "stored",
             "already_there", "utterances", "refused", "run", "same_as", "error", "remedy", "created_by",
             "created_at", "ended_at",
         ]  # fmt: skip

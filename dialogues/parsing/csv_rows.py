@@ -13,21 +13,26 @@ Row = tuple[int, list[str]]
 
 
 class CsvRows:
-    """Iterates over (number of the first line, fields) of each row, or the error of a line; skips blank lines."""
+    """Iterates over (number of the first line, fields) of each row, or the error of a line; skips blank lines.
 
-    def __init__(self, stream: BinaryIO, delimiter: str, limits: Limits) -> None:
+    delimiters: the fields are separated by the one that the first line has most of.
+    """
+
+    def __init__(self, stream: BinaryIO, delimiters: str, limits: Limits) -> None:
         # The csv module has one field limit for the whole process, so `limits` is applied here instead.
         csv.field_size_limit(max(csv.field_size_limit(), limits.line_bytes))
         self._lines = read_lines(stream, limits)
         self._pushed_back: deque[Line | RowError] = deque()
-        self._delimiter = delimiter
+        self._delimiters, self._delimiter = delimiters, ""
         self._limit = limits.line_bytes
 
     def __iter__(self) -> Iterator[Row | RowError]:
         while (line := self._next()) is not None:
             if isinstance(line, RowError):
                 yield line
-            elif '"' in line.text:
+                continue
+            self._delimiter = self._delimiter or max(self._delimiters, key=line.text.count)
+            if '"' in line.text:
                 yield self._quoted_row(line)
             elif line.text.strip():
                 yield line.number, line.text.split(self._delimiter)

@@ -1,12 +1,14 @@
 """The formats that can be imported, by name, and the function that reads any of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from dialogues.parsing.compressed import DAMAGED
+from dialogues.parsing.key_map import KeyMap
 from dialogues.parsing.parsed_dialogue import Limits, ParsedRow, Reader
 from dialogues.parsing.readers import (
     assessment,
@@ -15,12 +17,17 @@ from dialogues.parsing.readers import (
     diamante,
     diqad,
     eou,
+    mapped_json,
     messages,
     sharegpt,
+    tabbed,
     utterances,
+    xlsx,
 )
 from dialogues.parsing.row_errors import RowError
 from projects.models import Project, Protocol
+
+MappedReader = Callable[[BinaryIO, Limits, KeyMap], Iterator[ParsedRow | RowError]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,7 @@ class Format:
     """description: one sentence for people; example: a file of one dialogue, as text.
 
     protocol: of the projects that can import it; None for all. has_runs: the file belongs to a numbered run.
+    read_mapped: for formats that take a map of keys. is_binary: the example shows the table, not the bytes.
     """
 
     name: str
@@ -37,6 +45,8 @@ class Format:
     read: Reader
     protocol: str | None = None
     has_runs: bool = False
+    read_mapped: MappedReader | None = None
+    is_binary: bool = False
 
 
 _ALL = [
@@ -91,9 +101,19 @@ _ALL = [
         has_runs=True,
     ),
     Format(
+        "json",
+        _("JSON of any other shape: an array, nested keys or message trees; you say under which keys the dialogues, "
+          "speakers and texts are."),
+        "json",
+        '{"data": [\n  {"turns": [{"who": "Ann", "said": {"text": "Hello"}},'
+        ' {"who": "Ben", "said": {"text": "Hi"}}]}\n]}\n',
+        mapped_json.read,
+        read_mapped=mapped_json.read_mapped,
+    ),
+    Format(
         "csv",
         _("A table with the columns dialogue_id, speaker, text and, if wanted, time; "
-          "the rows of one dialogue below each other."),
+          "the rows of one dialogue below each other. Commas or semicolons."),
         "csv",
         "dialogue_id,speaker,text,time\nd1,A,Hello,2024-05-01T10:00\nd1,B,\"Hello, you!\",2024-05-01T10:01\n",
         csv_tsv.read_csv,
@@ -104,6 +124,21 @@ _ALL = [
         "tsv",
         "dialogue_id\tspeaker\ttext\nd1\tA\tHello\nd1\tB\tHello, you!\n",
         csv_tsv.read_tsv,
+    ),
+    Format(
+        "xlsx",
+        _("As csv, as the first sheet of an Excel file."),
+        "xlsx",
+        "dialogue_id\tspeaker\ttext\nd1\tA\tHello\nd1\tB\tHello, you!\n",
+        xlsx.read,
+        is_binary=True,
+    ),
+    Format(
+        "tabs",
+        _("One dialogue a line, with tabs between the utterances; no line of column names."),
+        "tsv",
+        "Hello\tHello, you!\tHow was your day?\n",
+        tabbed.read,
     ),
     Format(
         "eou",
@@ -128,13 +163,31 @@ def formats_of(project: Project) -> list[Format]:
     return [each for each in FORMATS.values() if each.protocol in (None, project.protocol)]
 
 
-def parse(stream: BinaryIO, format: str, limits: Limits | None = None) -> Iterator[ParsedRow | RowError]:
+def parse(
+    stream: BinaryIO, format: str, limits: Limits | None = None, key_map: KeyMap | None = None
+) -> Iterator[ParsedRow | RowError]:
     """Rows and refused rows of a file, in order, in memory that does not depend on its size.
 
-    No input raises; a RowError with `fatal` ends the file. Raises KeyError for an unknown format.
+    No input raises; a RowError with `fatal` ends the file. Raises KeyError for an unknown format. key_map: for formats
+    with `read_mapped`. Message trees are held in memory.
     """
-    limits = limits or Limits()
-    return _limit_dialogues(FORMATS[format].read(stream, limits), limits)
+    limits, reads = limits or Limits(), FORMATS[format]
+    if reads.read_mapped and key_map:
+        rows = reads.read_mapped(stream, limits, key_map)
+    else:
+        rows = reads.read(stream, limits)
+    return _limit_dialogues(_refuse_damaged(rows), limits)
+
+
+def _refuse_damaged(results: Iterator[ParsedRow | RowError]) -> Iterator[ParsedRow | RowError]:
+    """The same results; a compressed stream that breaks off ends them with an error."""
+    line = 1
+    try:
+        for result in results:
+            line = result.line
+            yield result
+    except DAMAGED as error:
+        yield RowError(line, "bad_archive", {"detail": str(error)[:200]}, fatal=True)
 
 
 def _limit_dialogues(

@@ -22,6 +22,7 @@ from dialogues.parsing.value_checks import check_depth, check_object, check_stor
 CHUNK = 256 * 1024  # bytes
 Row = TypeVar("Row")
 NOT_BLANK = re.compile(r"[^ \t\r\n]")
+LIST_START = re.compile(r"\[[ \t\r\n]*([^ \t\r\n])")
 DECODER = json.JSONDecoder(parse_constant=finite_number, parse_float=finite_number)
 
 
@@ -79,33 +80,41 @@ class JsonWindow:
 
     def skip(self, character: str) -> bool:
         """Move past the next character that is not blank if it is this one. Returns whether it is."""
-        if self._next_character() != character:
+        if self.next_character() != character:
             return False
         self._advance(self.at + 1)
         return True
 
+    def begins_with_text(self) -> bool:
+        """Whether the value that begins here is a list whose first entry is a text."""
+        while True:
+            if found := LIST_START.match(self.text, self.at):
+                return found[1] == '"'
+            if not self._extend():
+                return False
+
     def check_end(self) -> None:
         """Raises BadRow unless the file ends here."""
-        if self._next_character():
+        if self.next_character():
             raise BadRow("after_array")
 
-    def has_next(self) -> bool:
+    def has_next(self, closing: str = "]") -> bool:
         """Whether another entry follows; moves past the comma before it or the closing bracket. Raises BadRow."""
-        character = self._next_character()
-        if character == "]":
+        character = self.next_character()
+        if character == closing:
             self._advance(self.at + 1)
             return False
         if not self.is_first_entry:
             if character != ",":
-                raise BadRow("not_json", detail="a comma or ] is missing", column=1)
+                raise BadRow("not_json", detail=f"a comma or {closing} is missing", column=1)
             self._advance(self.at + 1)
-            self._next_character()
+            self.next_character()
         self.is_first_entry = False
         return True
 
     def next_value(self) -> tuple[int, Any]:
         """The line on which the next value begins, and the value. Raises BadRow."""
-        self._next_character()
+        self.next_character()
         value, end = self._decode()
         if ESCAPED_UNSTORABLE.search(self.text, self.at, end):
             check_depth(value, self.limits.metadata_depth)
@@ -128,7 +137,7 @@ class JsonWindow:
             except ValueError:  # Python refuses whole numbers of more than 4,300 digits
                 raise BadRow("number_too_long") from None
 
-    def _next_character(self) -> str:
+    def next_character(self) -> str:
         """Move to the next character that is not blank and return it; "" at the end of the file."""
         while True:
             if found := NOT_BLANK.search(self.text, self.at):

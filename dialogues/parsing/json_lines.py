@@ -43,11 +43,16 @@ def _dialogue(convert: Convert, line: Line, limits: Limits) -> ParsedDialogue | 
 
 
 def _object(text: str, limits: Limits) -> dict[str, Any]:
-    row = check_object(_decode(text, limits), "row")
+    return check_object(decode_json(text, limits), "row")
+
+
+def decode_json(text: str, limits: Limits) -> Any:
+    """The value of a line. Raises BadRow for what is not JSON or cannot be stored."""
+    value = _decode(text, limits)
     if ESCAPED_UNSTORABLE.search(text):
-        check_depth(row, limits.metadata_depth)
-        check_storable(row, "")
-    return row
+        check_depth(value, limits.metadata_depth)
+        check_storable(value, "")
+    return value
 
 
 def _decode(text: str, limits: Limits) -> Any:

@@ -17,7 +17,10 @@ MODEL_VERSION_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a file may hold. `line_bytes` limits the memory of the reader, whatever the size of the file."""
+    """What a file may hold. `line_bytes` limits the memory of the reader, whatever the size of the file.
+
+    tree_messages: messages with parents, which are all held in memory.
+    """
 
     utterance_chars: int = 20_000
     utterances: int = 2_000
@@ -26,6 +29,7 @@ class Limits:
     line_bytes: int = 8 * 1024**2
     file_bytes: int = 2 * 1024**3
     metadata_depth: int = 32
+    tree_messages: int = 500_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ TYPE_NAMES = {
 
 _UTF8 = _("Save the file as UTF-8, for example with: iconv -f GB18030 -t UTF-8 OLD > NEW.")
 _ONE_PER_LINE = _(
-    "Write one JSON object a line; jq -c '.[]' turns an array into lines, jq -c . an object into a line."
+    "Choose the format json, which reads any shape, or write one JSON object a line; jq -c '.[]' turns an array into"
+    " lines, jq -c . an object into a line."
 )
 _CONTIGUOUS = _(
     "Put all rows of one dialogue below each other, for example by sorting the file by dialogue_id."
@@ -50,6 +51,26 @@ ROW_ERRORS = {
         _("Look whether it is the right format; jq -s . puts lines into an array."),
     ),
     "after_array": (_("Something follows after the end of the array."), _("One file is one array.")),
+    "no_key_map": (
+        _("It is not clear under which keys the dialogues of this file are."),
+        _("Name the keys, for example dialogues=data,utterances=messages,speaker=role,text=content."),
+    ),
+    "no_entries": (
+        _("The file has nothing at the path %(path)s."),
+        _("Correct the path of keys to the dialogues; leave it out if the dialogues are at the top."),
+    ),
+    "too_many_messages": (
+        _("The file holds more than %(limit)s messages with parents."),
+        _("Split it into several files, with whole trees in each."),
+    ),
+    "bad_archive": (
+        _("The file cannot be unpacked: %(detail)s."),
+        _("Look whether it was sent whole; pack it again, or send it unpacked."),
+    ),
+    "not_xlsx": (
+        _("This is not an Excel file that can be read."),
+        _("Save it as .xlsx, or as CSV in UTF-8; a password has to be removed."),
+    ),
     "entry_too_long": (
         _("An entry is longer than %(limit)s bytes, or its end is missing."),
         _("Look for a missing bracket or quote from here on."),
@@ -143,6 +164,14 @@ ROW_ERRORS = {
     "id_twice": (
         _("The id %(id)s was already used in this file."),
         _("Give every dialogue its own id, or remove the repeated row."),
+    ),
+    "parent_missing": (
+        _("The message that this one answers, %(id)s, is not in the file or is refused."),
+        _("Add that message; otherwise this one and its replies are left out."),
+    ),
+    "parent_circle": (
+        _("The message %(id)s answers, through others, itself."),
+        _("Correct its parent; it and the messages around it are left out."),
     ),
     "neighbour_unreadable": (
         _("The dialogue %(id)s is refused, since the unreadable line %(bad)s may be a part of it."),

@@ -6,8 +6,8 @@ before its first half is stored.
 """
 
 import gc
-import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, BinaryIO, cast
 from uuid import UUID
@@ -19,7 +19,10 @@ from django.utils.translation import ngettext
 from accounts.models import User
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
+from dialogues.parsing.compressed import unpacked, unpacked_head, unpacked_name
+from dialogues.parsing.format_guess import guess_format
 from dialogues.parsing.formats import FORMATS, formats_of, parse
+from dialogues.parsing.key_map import NAMES, BadKeyMap, parse_key_map
 from dialogues.parsing.parsed_dialogue import Limits, ParsedRow
 from dialogues.parsing.row_errors import RowError
 from dialogues.parsing.unique_ids import with_unique_ids
@@ -37,6 +40,21 @@ KIND = "import"
 BATCH_DIALOGUES = 500
 BATCH_BYTES = 4 * 1024**2  # of the file; limits the memory for large dialogues
 MAX_REPORTED_ERRORS = 200
+HEAD_BYTES = 64 * 1024  # enough to guess the format; imports.js sends this much
+
+
+def guess_format_or_refuse(name: str, head: bytes) -> str:
+    """The format of a file with these first bytes, packed or not. Raises Invalid if it is empty or unclear."""
+    content = unpacked_head(head, HEAD_BYTES)
+    if format := guess_format(unpacked_name(name), content):
+        return format
+    if content.strip():
+        raise Invalid(
+            _("It is not clear where a dialogue ends in this file: it has no blank line."),
+            _("Choose utterances if all of it is one dialogue; otherwise choose the format that fits."),
+            field="format",
+        )
+    raise Invalid(_("The file is empty."), _("Choose a file that holds dialogues."), field="file")
 
 
 def start_import(
@@ -49,22 +67,32 @@ def start_import(
     submission_id: UUID,
     on_error: str = "skip",
     run: int | None = None,
+    map: str = "",
     enqueue: bool = True,
 ) -> Job:
     """Save the file and start its import. The same submission_id with the same request returns the first job.
 
     source: a file, standard input or UploadedFile. name: shown to people. on_error: "skip" refused rows, or "stop" and
-    store nothing if there is one. run: for formats with runs; None for the next number. enqueue=False: the caller runs
-    the job. Raises Invalid (format, on_error, run, empty file), Refusal "too_large", "archived", "disk_full",
+    store nothing if there is one. run: for formats with runs; None for the next number. map: paths of keys, for
+    formats that take them; "" to guess them. enqueue=False: the caller runs the job. Raises Invalid (format, on_error,
+    run, map, empty file), Refusal "too_large", "archived", "disk_full",
     "id_in_use".
     """
+    map = checked_map(format, map)
     if Job.objects.filter(pk=submission_id).exists():
         upload = uploads.measure_upload(source)
     else:
         _check_request(project, format, on_error, run)
         uploads.delete_old_uploads()
         upload = uploads.save_upload(source, import_id=submission_id)
-    parameters = {"name": name[:200], "format": format, "on_error": on_error, "run": run, **asdict(upload)}
+    parameters = {
+        "name": name[:200],
+        "format": format,
+        "on_error": on_error,
+        "run": run,
+        "map": map,
+        **asdict(upload),
+    }
     return start_job(
         id=submission_id, kind=KIND, project=project, actor=actor, parameters=parameters, enqueue=enqueue
     )
@@ -84,6 +112,27 @@ def _check_request(project: Project, format: str, on_error: str, run: int | None
         )
     if project.archived_at:
         raise Refusal("archived", _("This project is archived."), _("Ask its manager to open it again."))
+
+
+def checked_map(format: str, map: str) -> str:
+    """The map in its shortest form. Raises Invalid."""
+    if not map.strip() or format not in FORMATS:
+        return ""
+    if not FORMATS[format].read_mapped:
+        raise Invalid(
+            _("The format “%(format)s” takes no keys.") % {"format": format},
+            _("Leave them out, or choose the format json."),
+            field="map",
+        )
+    try:
+        return str(parse_key_map(map))
+    except BadKeyMap as bad:
+        raise Invalid(
+            _("“%(found)s” cannot be read as a path of keys.") % {"found": bad.name},
+            _("Write name=path.of.keys, separated by commas, with the names %(names)s; parent needs id.")
+            % {"names": ", ".join(NAMES)},
+            field="map",
+        ) from None
 
 
 def _check_format(project: Project, format: str) -> None:
@@ -134,9 +183,10 @@ class Report:
 
 @dataclass(slots=True)
 class _PositionReader:
-    """Counts the bytes that were read from a file."""
+    """Counts the bytes that were read from a file, unpacked. source: the file itself."""
 
     stream: BinaryIO
+    source: BinaryIO
     position: int = 0
 
     def readline(self, size: int = -1) -> bytes:
@@ -148,6 +198,11 @@ class _PositionReader:
         chunk = self.stream.read(size)
         self.position += len(chunk)
         return chunk
+
+    @property
+    def source_position(self) -> int:
+        """Bytes of the file itself, of which the size is known."""
+        return self.position if self.stream is self.source else self.source.tell()
 
 
 def run_import_job(job: Job, progress: Progress) -> dict[str, Any]:
@@ -192,7 +247,10 @@ def _find_same_import(job: Job) -> Report | None:
     """The report of an earlier import of the same bytes, if no row was refused and every dialogue still exists."""
     if job.parameters["format"] in STORAGES:
         return None
-    same = {f"parameters__{name}": job.parameters[name] for name in ("sha256", "format")}
+    names = (
+        ("sha256", "format", "map") if FORMATS[job.parameters["format"]].read_mapped else ("sha256", "format")
+    )
+    same = {f"parameters__{name}": job.parameters[name] for name in names}
     for earlier in Job.objects.filter(project=job.project, kind=KIND, state=JobState.DONE, **same):
         report = Report(**earlier.result)
         present = Dialogue.objects.filter(import_job=earlier).count()
@@ -204,28 +262,34 @@ def _find_same_import(job: Job) -> Report | None:
 
 def _results(reader: _PositionReader, job: Job) -> Iterator[ParsedRow | RowError]:
     limits = Limits(file_bytes=settings.IMPORT_MAX_BYTES)
-    results = with_unique_ids(parse(cast(BinaryIO, reader), job.parameters["format"], limits))
+    map = job.parameters.get("map")
+    rows = parse(
+        cast(BinaryIO, reader), job.parameters["format"], limits, parse_key_map(map) if map else None
+    )
+    results = with_unique_ids(rows)
     for count, result in enumerate(results):
         if count % BATCH_DIALOGUES == 0:
             gc.collect(1)
         yield result
 
 
-def _open(job: Job) -> io.BufferedReader:
+@contextmanager
+def _open(job: Job) -> Iterator[_PositionReader]:
     try:
-        return uploads.upload_path(job.pk).open("rb")
+        source = uploads.upload_path(job.pk).open("rb")
     except FileNotFoundError:
         raise Refusal(
             "file_gone", _("The file of this import is no longer there."), _("Send the file again.")
         ) from None
+    with source, unpacked(source) as stream:
+        yield _PositionReader(stream, source)
 
 
 def _check(job: Job, progress: Progress, storage: RowStorage) -> tuple[Report, frozenset[str]]:
     """Read the whole file. Returns the report, and the ids of dialogues to leave out because a part is refused."""
     report, rows = Report(), 0
     refused_ids = set()
-    with RefusedRowWriter(job) as refused_rows, _open(job) as stream:
-        reader = _PositionReader(stream)
+    with RefusedRowWriter(job) as refused_rows, _open(job) as reader:
         for result in _results(reader, job):
             error = result if isinstance(result, RowError) else storage.check(result)
             if error is None and not isinstance(result, RowError):
@@ -238,7 +302,7 @@ def _check(job: Job, progress: Progress, storage: RowStorage) -> tuple[Report, f
                     raise _fatal_error(error, report)
                 if result.external_id:
                     refused_ids.add(result.external_id)
-            progress.report(reader.position // 2)
+            progress.report(reader.source_position // 2)
     if (report.refused and job.parameters["on_error"] == "stop") or not rows:
         raise _nothing_imported(report)
     return report, frozenset(refused_ids)
@@ -271,8 +335,7 @@ def _store(
     job: Job, progress: Progress, storage: RowStorage, report: Report, refused_ids: frozenset[str]
 ) -> None:
     """Read the file again and store it; reports progress after every batch."""
-    with _open(job) as stream:
-        reader = _PositionReader(stream)
+    with _open(job) as reader:
         for batch in _batches(reader, job, refused_ids):
             counts = storage.store(batch)
             report.run = storage.run
@@ -281,7 +344,7 @@ def _store(
             report.utterances += counts.utterances
             job.result = asdict(report)
             Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=job.result)
-            progress.report((job.parameters["size"] + reader.position) // 2)
+            progress.report((job.parameters["size"] + reader.source_position) // 2)
     report.dialogues = report.stored + report.already_there
 
 

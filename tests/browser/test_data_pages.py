@@ -56,6 +56,35 @@ def test_another_format_says_at_once_what_would_be_wrong(page: Page, file: Path)
     expect(page.locator("#import-preview .alert")).to_contain_text("dialogue_id")
 
 
+def test_a_refused_preview_keeps_import_disabled_until_the_file_can_be_read(page: Page, file: Path) -> None:
+    button = page.get_by_role("button", name="Import")
+    page.set_input_files("[name=file]", file)
+    expect(page.locator("#import-preview li").first).to_be_visible()
+    page.select_option("[name=format]", "csv")
+    expect(button).to_be_disabled()
+    page.select_option("[name=format]", "guess")
+    expect(button).to_be_enabled()
+
+
+def test_the_keys_of_a_json_file_are_chosen_on_the_page(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "film.json"
+    path.write_text(json.dumps([{"lines": [{"who": "Ann", "said": "Hi", "note": "first"}]}] * 4, indent=1))
+    page.set_input_files("[name=file]", path)
+    turns = page.locator("#import-preview li")
+    expect(turns).to_have_text(re.compile("Ann.*Hi", re.DOTALL))
+    page.get_by_label("Utterances", exact=True).fill("rows")
+    page.get_by_label("Utterances", exact=True).press("Tab")
+    expect(page.get_by_role("button", name="Import")).to_be_disabled()
+    page.get_by_label("Utterances", exact=True).fill("lines")
+    page.get_by_label("Speaker", exact=True).fill("")
+    page.get_by_label("Text", exact=True).fill("note")
+    page.get_by_label("Text", exact=True).press("Tab")
+    expect(turns).to_have_text(re.compile("A.*first", re.DOTALL))
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_text("Imported, every row of it.")).to_be_visible()
+    assert Dialogue.objects.count() == 4
+
+
 def test_a_late_answer_about_another_format_is_not_shown(page: Page, file: Path) -> None:
     held: list[Route] = []
     page.route(re.compile("/look/.*format=guess"), lambda route: held.append(route))

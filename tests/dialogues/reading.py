@@ -2,18 +2,41 @@
 
 import io
 import json
-from typing import Any
+from typing import Any, cast
 
-from dialogues.parsing.formats import parse
+from openpyxl import Workbook
+from openpyxl.worksheet.worksheet import Worksheet
+
+from dialogues.parsing.formats import Format, parse
+from dialogues.parsing.key_map import parse_key_map
 from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, ParsedRow
 from dialogues.parsing.row_errors import RowError
+
+
+def example_file(format: Format) -> bytes:
+    """The example of a format as a file."""
+    if not format.is_binary:
+        return format.example.encode()
+    return workbook(*(line.split("\t") for line in format.example.splitlines()))
+
+
+def workbook(*rows: list[Any]) -> bytes:
+    """An Excel file with these rows."""
+    book, out = Workbook(), io.BytesIO()
+    sheet = cast(Worksheet, book.active)
+    for row in rows:
+        sheet.append(row)
+    book.save(out)
+    return out.getvalue()
+
 
 HEADER = "dialogue_id,speaker,text\n"
 
 
-def read(data: str | bytes, format: str, **limits: int) -> list[ParsedRow | RowError]:
+def read(data: str | bytes, format: str, map: str = "", **limits: int) -> list[ParsedRow | RowError]:
     raw = data.encode() if isinstance(data, str) else data
-    return list(parse(io.BytesIO(raw), format, Limits(**limits)))
+    key_map = parse_key_map(map) if map else None
+    return list(parse(io.BytesIO(raw), format, Limits(**limits), key_map))
 
 
 def dialogue(data: str | bytes, format: str) -> ParsedDialogue:
@@ -23,7 +46,7 @@ def dialogue(data: str | bytes, format: str) -> ParsedDialogue:
 
 
 def error(data: str | bytes, format: str, **limits: int) -> RowError:
-    (result,) = read(data, format, **limits)
+    (result,) = read(data, format, "", **limits)
     assert isinstance(result, RowError), result
     return result
 

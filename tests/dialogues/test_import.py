@@ -1,6 +1,7 @@
 """Importing files: what is stored, what is refused, and that repeating it is harmless."""
 
 import errno
+import gzip
 import json
 from pathlib import Path
 from uuid import uuid4
@@ -22,6 +23,7 @@ from jobs.progress import Progress
 from jobs.services import cancel_job, retry_job, run_job
 from projects.models import Project
 from tests.dialogues.conftest import Import, chats
+from tests.dialogues.reading import example_file
 
 BROKEN = '{"messages": [{"role": "user", "content": 3}]}\n'
 
@@ -40,7 +42,7 @@ def test_progress_counts_bytes_of_the_file(imported: Import) -> None:
 
 @pytest.mark.parametrize("format", [name for name, each in FORMATS.items() if not each.protocol])
 def test_the_example_of_every_format_is_imported(imported: Import, format: str) -> None:
-    job = imported(FORMATS[format].example, format)
+    job = imported(example_file(FORMATS[format]), format)
     assert job.state == JobState.DONE
     assert job.result["stored"] == job.result["dialogues"] == Dialogue.objects.count() > 0
     assert job.result["utterances"] == Utterance.objects.count()
@@ -331,6 +333,18 @@ def test_a_worker_that_was_taken_for_dead_leaves_the_file_to_the_next(
 
     run_import_job(job, Progress(job, watch=is_taken_over))
     assert len(files(files_root)) == 1
+
+
+def test_the_same_file_with_another_map_is_another_import(imported: Import) -> None:
+    data = json.dumps({"a": [["Hi"]], "b": [["Ho"]]})
+    assert imported(data, "json", map="dialogues=a").result["stored"] == 1
+    assert imported(data, "json", map="dialogues=b").result["stored"] == 1
+    assert imported(data, "json", map="dialogues=a").result["same_as"]
+
+
+def test_progress_of_a_packed_file_counts_the_bytes_that_were_sent(imported: Import) -> None:
+    job = imported(gzip.compress(chats(*"ab" * 500).encode()))
+    assert (job.result["stored"], job.done) == (1000, job.parameters["size"])
 
 
 def test_an_empty_file_is_refused(start: Import, files_root: Path) -> None:

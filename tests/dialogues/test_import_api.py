@@ -87,6 +87,17 @@ def test_an_id_of_an_import_with_other_fields_is_refused(send: Send, changes: di
     assert (answer.status_code, answer.json()["code"]) == (409, "id_in_use")
 
 
+def test_a_map_of_keys_is_taken_and_the_same_request_is_the_same_import(send: Send) -> None:
+    fields = {"format": "json", "map": "text=t, utterances=turns", "id": uuid4()}
+    data = json.dumps([{"turns": [{"t": "a"}]}])
+    first, second = (send(data, **fields).json() for _twice in range(2))
+    assert (first["id"], first["map"]) == (second["id"], "utterances=turns,text=t")
+    assert run_job(job_id=first["id"]).result["stored"] == 1
+    assert send(data, **fields, on_error="stop").status_code == 409
+    wrong = send(data, format="messages", map="text=t").json()
+    assert (wrong["code"], wrong["detail"]) == ("invalid", "The format “messages” takes no keys.")
+
+
 def test_an_id_of_an_import_of_another_file_is_refused(send: Send) -> None:
     submission = uuid4()
     send(chats("a"), id=submission)

@@ -1,5 +1,6 @@
 """`manage.py import_dialogues`."""
 
+import gzip
 import io
 import json
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dialogues.management.commands.import_dialogues import Command
-from dialogues.models import Dialogue
+from dialogues.models import Dialogue, Utterance
 from dialogues.parsing.formats import FORMATS
 from projects.models import Project
 from tests.dialogues.conftest import chats
@@ -83,3 +84,33 @@ def test_help_names_every_format_with_an_example() -> None:
     for format in FORMATS.values():
         assert str(format.description) in text
         assert format.example.splitlines()[0] in text
+
+
+def test_a_map_of_keys_reads_json_of_any_shape(tmp_path: Path) -> None:
+    path = tmp_path / "film.json"
+    path.write_text(json.dumps([{"messages": [{"message": "a"}, {"message": "b"}]}] * 3, indent=1))
+    out, _ = run(str(path), "--map", "utterances=messages,text=message")
+    assert out.startswith("Dialogues imported: 3,")
+    assert set(Utterance.objects.values_list("speaker", "text")) == {("A", "a"), ("B", "b")}
+
+
+def test_the_format_is_guessed_and_named_and_gzip_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "chats.tsv.gz"
+    path.write_bytes(gzip.compress(b"a\tb\nc\td\n"))
+    out, err = run(str(path))
+    assert (out.startswith("Dialogues imported: 2,"), err) == (True, "Read as tabs.\n")
+
+
+def test_a_guess_of_one_giant_dialogue_asks_instead(tmp_path: Path) -> None:
+    path = tmp_path / "chats.txt"
+    path.write_text("Hello\n" * 2000)
+    with pytest.raises(CommandError, match="not clear where a dialogue ends"):
+        run(str(path))
+    out, _ = run(str(path), "--format", "utterances")
+    assert out.startswith("Dialogues imported: 1,")
+
+
+@pytest.mark.parametrize("map", ["what=a", "id=a,id=b", "parent=p"])
+def test_a_wrong_map_is_an_error(file: Path, map: str) -> None:
+    with pytest.raises(CommandError, match="cannot be read as a path of keys"):
+        run(str(file), "--map", map)

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from dialogues.parsing.format_guess import guess_format, preview_dialogue
 from dialogues.parsing.formats import parse
+from dialogues.parsing.key_map import parse_key_map
+from dialogues.parsing.map_guess import guess_key_map
 from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedRow
 from dialogues.parsing.row_errors import RowError
 
@@ -16,9 +19,9 @@ pytestmark = [
 ]
 
 
-def read(name: str, format: str) -> list[ParsedRow | RowError]:
+def read(name: str, format: str, map: str = "") -> list[ParsedRow | RowError]:
     with (DATA / name).open("rb") as stream:
-        return list(parse(stream, format))
+        return list(parse(stream, format, None, parse_key_map(map) if map else None))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -49,7 +52,50 @@ def test_json_files_say_that_they_are_not_lines(name: str, code: str) -> None:
     assert (problem.code, problem.fatal) == (code, True)
 
 
-def test_lccc_without_a_header_is_refused() -> None:
+def test_lccc_without_a_header_is_refused_as_a_table() -> None:
     (problem,) = read("lccc_toy_valid.tsv.txt", "tsv")
     assert isinstance(problem, RowError)
     assert problem.code == "no_header"
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "map", "count"),
+    [
+        ("kdconv_film_dev.json", "json", "utterances=messages,text=message", 150),
+        ("lccc_toy.json", "json", "dialogues=valid", 200),
+        ("lccc_toy.json", "json", "dialogues=test", 200),
+        ("lccc_toy.json", "json", "dialogues=*", 1400),
+        (
+            "oasst_seed.json",
+            "json",
+            "id=user_message_id,parent=parent_message_id,speaker=role,text=text",
+            158,
+        ),
+        ("lccc_toy_valid.tsv.txt", "tabs", "", 2000),
+    ],
+)
+def test_every_dialogue_of_a_corpus_is_read(name: str, format: str, map: str, count: int) -> None:
+    results = read(name, format, map)
+    assert len(results) == count
+    assert all(isinstance(result, ParsedDialogue) for result in results)
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "map"),
+    [
+        ("kdconv_film_dev.json", "json", "utterances=messages,text=message"),
+        ("lccc_toy.json", "json", "dialogues=valid"),
+        ("oasst_seed.json", "json", "speaker=role,text=text,id=user_message_id,parent=parent_message_id"),
+        ("lccc_toy_valid.tsv.txt", "tabs", ""),
+        ("xdailydialog_en.eou.txt", "eou", ""),
+        ("xdailydialog_zh.eou.txt", "eou", ""),
+    ],
+)
+def test_the_format_and_the_keys_of_a_corpus_are_guessed(name: str, format: str, map: str) -> None:
+    with (DATA / name).open("rb") as stream:
+        head = stream.read(64 * 1024)
+    assert guess_format(name, head) == format
+    assert not map or str(guess_key_map(head)) == map
+    shown = preview_dialogue(format, head, is_whole=False)
+    assert shown.dialogue is not None
+    assert shown.error is None

@@ -7,12 +7,12 @@ import pytest
 from dialogues.parsing.formats import FORMATS
 from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
 from dialogues.parsing.row_errors import RowError
-from tests.dialogues.reading import dialogue, error, messages, read, texts
+from tests.dialogues.reading import dialogue, error, example_file, messages, read, texts
 
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_example_of_every_format_is_read(format: str) -> None:
-    results = read(FORMATS[format].example, format)
+    results = read(example_file(FORMATS[format]), format)
     assert results
     assert not any(isinstance(result, RowError) for result in results)
 

@@ -6,16 +6,17 @@ import time
 import uuid
 from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
 from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.json_entries import Rewound
 from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.selectors import import_errors, phase_of
-from dialogues.services.imports import MAX_REPORTED_ERRORS, start_import
+from dialogues.services.imports import HEAD_BYTES, MAX_REPORTED_ERRORS, guess_format_or_refuse, start_import
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from projects.models import Project
@@ -30,7 +31,18 @@ def _epilog() -> str:
         f"  {format.name}:\n    " + format.example.strip().replace("\n", "\n    ")
         for format in FORMATS.values()
     )
-    return f"""Formats (UTF-8; a byte order mark and Windows line breaks are tolerated):
+    return f"""Without --format it is guessed from the file; --map means the format json. A file may be packed
+with gzip.
+
+--map names the keys of JSON of any shape, as paths: dialogues=data.items,utterances=messages,speaker=role,text=content.
+  dialogues   from the whole file to the list of dialogues; * for every key; left out: the top, or one dialogue a line
+  utterances  from a dialogue to its utterances; left out: the dialogue is the list
+  speaker     from an utterance; left out: A and B alternate
+  text        from an utterance; left out: the utterance is the text
+  id          of the dialogue; with parent, of the message
+  parent      id of the message that a message answers; every thread of the trees becomes a dialogue
+
+Formats (UTF-8; a byte order mark and Windows line breaks are tolerated):
 {formats}
 
 A dialogue whose id the project already has is not changed and counts as "already there"; so does a dialogue without
@@ -58,7 +70,13 @@ class Command(BaseCommand):
         parser.add_argument("project", metavar="PROJECT", help="short name of the project")
         parser.add_argument("file", metavar="FILE", help="file to import, - for standard input")
         parser.add_argument(
-            "--format", required=True, choices=list(FORMATS), help="what is in the file, see below"
+            "--format", choices=list(FORMATS), help="what is in the file, see below; default: guessed"
+        )
+        parser.add_argument(
+            "--map",
+            default="",
+            metavar="NAME=PATH,…",
+            help="where things are in JSON of any shape, see below",
         )
         parser.add_argument(
             "--on-error",
@@ -84,12 +102,14 @@ class Command(BaseCommand):
     def _import(self, project: Project, options: dict[str, Any]) -> Job:
         stream = _open(options["file"])
         try:
+            head = stream.read(HEAD_BYTES)
             job = start_import(
                 project=project,
                 actor=None,
-                source=stream,
+                source=cast(BinaryIO, Rewound(head, stream)),
                 name=options["file"],
-                format=options["format"],
+                format=options["format"] or self._guess(options, head),
+                map=options["map"],
                 on_error=options["on_error"],
                 run=options["run"],
                 submission_id=uuid.uuid4(),
@@ -107,6 +127,13 @@ class Command(BaseCommand):
             raise CommandError(message, returncode=130) from None
         finally:
             self._clear_progress()
+
+    def _guess(self, options: dict[str, Any], head: bytes) -> str:
+        if options["map"]:
+            return "json"
+        format = guess_format_or_refuse(options["file"], head)
+        self.stderr.write(_("Read as %(format)s.") % {"format": format})
+        return format
 
     def _show_progress(self, job: Job) -> None:
         """On a terminal, one line that is overwritten; otherwise, as in a log, a line every five seconds."""

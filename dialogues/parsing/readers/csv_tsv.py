@@ -1,4 +1,7 @@
-"""`csv`, `tsv`: columns dialogue_id, speaker, text[, time] in any order; the rows of a dialogue are contiguous."""
+"""`csv`, `tsv`: columns dialogue_id, speaker, text[, time] in any order; the rows of a dialogue are contiguous.
+
+Where Excel separates fields by semicolons, as in much of Europe, `csv` reads those.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -124,28 +127,32 @@ class _Table:
         )
 
 
-def delimited_reader(delimiter: str) -> Reader:
-    """A reader of fields separated by `delimiter`, quoted as in Excel and RFC 4180."""
+def delimited_reader(delimiters: str) -> Reader:
+    """A reader of fields separated by the one of `delimiters` in the header, quoted as in Excel and RFC 4180."""
 
     def read(stream: BinaryIO, limits: Limits) -> Iterator[Result]:
-        rows = iter(CsvRows(stream, delimiter, limits))
-        header = next(rows, (1, []))
-        if isinstance(header, RowError):
-            yield RowError(header.line, header.code, header.params, fatal=True)
-            return
-        try:
-            table = _Table(_column_names(header[1]), limits)
-        except BadRow as problem:
-            yield RowError(header[0], problem.code, problem.params, fatal=True)
-            return
-        for row in rows:
-            for result in table.add_unreadable(row) if isinstance(row, RowError) else table.add_row(row):
-                yield result
-                if isinstance(result, RowError) and result.fatal:
-                    return
-        yield from table.close()
+        return read_table(iter(CsvRows(stream, delimiters, limits)), limits)
 
     return read
+
+
+def read_table(rows: Iterator[Row | RowError], limits: Limits) -> Iterator[Result]:
+    """The dialogues of the rows; the first row names the columns."""
+    header = next(rows, (1, []))
+    if isinstance(header, RowError):
+        yield RowError(header.line, header.code, header.params, fatal=True)
+        return
+    try:
+        table = _Table(_column_names(header[1]), limits)
+    except BadRow as problem:
+        yield RowError(header[0], problem.code, problem.params, fatal=True)
+        return
+    for row in rows:
+        for result in table.add_unreadable(row) if isinstance(row, RowError) else table.add_row(row):
+            yield result
+            if isinstance(result, RowError) and result.fatal:
+                return
+    yield from table.close()
 
 
 def _column_names(fields: list[str]) -> list[str]:
@@ -163,5 +170,5 @@ def _column_names(fields: list[str]) -> list[str]:
     return columns
 
 
-read_csv = delimited_reader(",")
+read_csv = delimited_reader(",;")
 read_tsv = delimited_reader("\t")

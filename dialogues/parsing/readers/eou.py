@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from dialogues.parsing.lines import Line, read_lines
-from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, ParsedUtterance
+from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, ParsedUtterance, Reader
 from dialogues.parsing.row_errors import BadRow, RowError
 from dialogues.parsing.value_checks import check_text
 
@@ -12,18 +12,22 @@ SEPARATOR = "__eou__"
 SPEAKERS = "AB"
 
 
-def read(stream: BinaryIO, limits: Limits) -> Iterator[ParsedDialogue | RowError]:
-    """The dialogues of the file, one from each line, in order."""
-    for line in read_lines(stream, limits):
-        if isinstance(line, RowError):
-            yield line
-        elif line.text.strip():
-            yield _dialogue(line, limits)
+def line_reader(separator: str) -> Reader:
+    """A reader of one dialogue a line, its utterances separated by `separator`."""
+
+    def read(stream: BinaryIO, limits: Limits) -> Iterator[ParsedDialogue | RowError]:
+        for line in read_lines(stream, limits):
+            if isinstance(line, RowError):
+                yield line
+            elif line.text.strip():
+                yield _dialogue(line, separator, limits)
+
+    return read
 
 
-def _dialogue(line: Line, limits: Limits) -> ParsedDialogue | RowError:
+def _dialogue(line: Line, separator: str, limits: Limits) -> ParsedDialogue | RowError:
     # DailyDialog also ends every line with the separator; other corpora only put it between utterances.
-    texts = line.text.strip().removesuffix(SEPARATOR).split(SEPARATOR)
+    texts = line.text.rstrip().removesuffix(separator).split(separator)
     try:
         if len(texts) > limits.utterances:
             raise BadRow("too_many", path="dialogue", limit=limits.utterances)
@@ -38,3 +42,6 @@ def _dialogue(line: Line, limits: Limits) -> ParsedDialogue | RowError:
 def alternating_utterance(text: str, position: int, limits: Limits) -> ParsedUtterance:
     """The utterance at this position, spoken by A and B in turn, stripped. Raises BadRow."""
     return ParsedUtterance(SPEAKERS[position % 2], check_text(text.strip(), f"utterance[{position}]", limits))
+
+
+read = line_reader(SEPARATOR)

@@ -14,11 +14,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from accounts.models import User
 from common.refusals import Invalid
-from dialogues.parsing.format_guess import guess_format, preview_dialogue
 from dialogues.parsing.formats import FORMATS, formats_of
 from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.selectors import (
@@ -31,8 +30,9 @@ from dialogues.selectors import (
 )
 from dialogues.serializers import stream_errors_csv
 from dialogues.services import uploads
-from dialogues.services.imports import start_import
+from dialogues.services.imports import HEAD_BYTES, guess_format_or_refuse, start_import
 from dialogues.services.refused_rows import MAX_ROWS
+from frontend.pages.data.import_preview import chosen_map, preview
 from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
@@ -47,8 +47,6 @@ QUEUE = "default"
 PAGE_SIZE = 20
 ERRORS_SHOWN = 50
 GUESS = "guess"
-HEAD_BYTES = 64 * 1024  # enough to guess the format; imports.js sends this much
-UTTERANCES_SAMPLED = 6
 
 
 class UploadForm(forms.Form):
@@ -56,7 +54,9 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label=gettext_lazy("File"),
         allow_empty_file=True,
-        help_text=gettext_lazy("Drop it here, or choose it. UTF-8 text."),
+        help_text=gettext_lazy(
+            "Drop it here, or choose it. UTF-8 text or Excel (.xlsx), also packed with gzip."
+        ),
     )
     format = forms.ChoiceField(label=gettext_lazy("Format"))
     run = forms.IntegerField(
@@ -131,12 +131,14 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
             raise Invalid(errors)
         return _render_list(request, project, form, status=400)
     file = form.cleaned_data["file"]
+    format = _format_of(file, form.cleaned_data["format"])
     job = start_import(
         project=project,
         actor=signed_in(request),
         source=file,
         name=file.name,
-        format=_format_of(file, form.cleaned_data["format"]),
+        format=format,
+        map=chosen_map(request.POST) if FORMATS[format].read_mapped else "",
         on_error=form.cleaned_data["on_error"],
         run=form.cleaned_data.get("run"),
         submission_id=form.cleaned_data["id"],
@@ -149,35 +151,9 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
 def _format_of(file: Any, chosen: str) -> str:
     if chosen != GUESS:
         return chosen
-    guessed = guess_format(file.name or "", file.read(HEAD_BYTES))
+    head = file.read(HEAD_BYTES)
     file.seek(0)
-    if guessed is None:
-        raise Invalid(_("The file is empty."), _("Choose a file that holds dialogues."), field="file")
-    return guessed
-
-
-@require_POST
-@login_required
-def preview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Preview a file before the upload: its format, and the first dialogue as the parser reads it.
-
-    The body is the first HEAD_BYTES of the file. Query: `name`, `size` and, if the person chose one, `format`.
-    """
-    project_for(signed_in(request), slug, Capability.IMPORT)
-    head, name = request.body[:HEAD_BYTES], request.GET.get("name", "")
-    chosen = request.GET.get("format", "")
-    format = chosen if chosen in FORMATS else guess_format(name, head)
-    whole = request.GET.get("size") == str(len(head))
-    shown = preview_dialogue(format, head, is_whole=whole) if format else None
-    utterances = shown.dialogue.utterances if shown and shown.dialogue else ()
-    context = {
-        "format": FORMATS[format] if format else None,
-        "is_guess": chosen not in FORMATS,
-        "shown": shown,
-        "utterances": utterances[:UTTERANCES_SAMPLED],
-        "more": max(0, len(utterances) - UTTERANCES_SAMPLED),
-    }
-    return render(request, "data/imports/preview.html", context)
+    return guess_format_or_refuse(file.name or "", head)
 
 
 @login_required

@@ -1,5 +1,6 @@
 """Sending a file, following its import, reading what was refused."""
 
+import gzip
 import json
 import re
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from jobs.folders import MARKER
 from jobs.models import Job, JobState
 from jobs.services import record_heartbeat, run_job
 from projects.models import Project
+from tests.dialogues.reading import example_file
 from tests.disks import files_up_to
 from tests.frontend.data_pages import erics_browser, files_root, html, imported, spoken
 
@@ -51,7 +53,7 @@ def lines(*rows: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("format", [name for name, each in FORMATS.items() if not each.protocol])
 def test_a_file_is_sent_its_format_guessed_and_its_dialogues_stored(send: Send, format: str) -> None:
-    answer = send(FORMATS[format].example, name=f"x.{FORMATS[format].extension}")
+    answer = send(example_file(FORMATS[format]), name=f"x.{FORMATS[format].extension}")
     job = Job.objects.get()
     assert (answer.status_code, answer.url) == (302, reverse("import", args=["chit-chat", job.pk]))
     assert job.parameters["format"] == format
@@ -140,7 +142,7 @@ def test_a_look_shows_the_format_and_the_first_dialogue(erics_browser: Client, p
 
 def test_a_preview_reports_what_is_wrong_with_the_first_row(erics_browser: Client, project: Project) -> None:
     page = look(erics_browser, project, b"PK\x03\x04rest")
-    assert "This is a ZIP / Excel file, not text." in page
+    assert "This is not an Excel file that can be read." in page
     page = look(erics_browser, project, b"dialogue_id,speaker\n", format="csv")
     assert "these are missing: text" in page
 
@@ -148,6 +150,46 @@ def test_a_preview_reports_what_is_wrong_with_the_first_row(erics_browser: Clien
 def test_a_preview_of_an_empty_file_is_not_an_error(erics_browser: Client, project: Project) -> None:
     assert "The file is empty." in look(erics_browser, project, b"")
     assert look(erics_browser, project, b"\xff" * 70_000, size=10**9, format="word")
+
+
+def test_a_preview_offers_the_keys_of_a_json_file(erics_browser: Client, project: Project) -> None:
+    head = json.dumps([{"turns": [{"by": "Ann", "said": "Hi", "note": "x"}]}] * 3).encode()
+    page = look(erics_browser, project, head)
+    assert 'data-format="json" data-refused=""' in page
+    values = dict(re.findall(r'name="map_(\w+)" value="([^"]*)"', page))
+    assert values["utterances"] == "turns"
+    assert (values["text"], values["speaker"], values["dialogues"]) == ("said", "", "")
+    page = look(erics_browser, project, head, map_utterances="turns", map_speaker="by", map_text="note")
+    assert page.index("Ann") < page.index(">x<")
+    page = look(erics_browser, project, head, map_utterances="turns", map_text="none")
+    assert 'data-refused="all"' in page
+    assert "Nothing can be imported until the keys below fit." in page
+    assert "cannot be read as a path" in look(erics_browser, project, head, map_parent="p")
+
+
+def test_the_chosen_keys_are_used(send: Send) -> None:
+    send(json.dumps([{"a": ["x"], "b": ["y"]}]), name="x.json", map_utterances="b")
+    job = Job.objects.get()
+    assert (job.parameters["format"], job.parameters["map"]) == ("json", "utterances=b")
+    assert run_job(job_id=job.pk).result["stored"] == 1
+
+
+def test_a_long_file_without_blank_lines_asks_for_its_format(
+    send: Send, erics_browser: Client, project: Project
+) -> None:
+    page = look(erics_browser, project, b"Hello\n" * 2000)
+    assert "It is not clear where a dialogue ends" in page
+    assert 'data-refused="all"' in page
+    assert 'data-refused="all"' not in look(erics_browser, project, b"Hello\n" * 2000, format="utterances")
+    assert send("Hello\n" * 2000, name="x.txt", accept="application/json").status_code == 400
+
+
+def test_packed_and_excel_files_are_previewed(erics_browser: Client, project: Project) -> None:
+    data = gzip.compress(lines(spoken("Hi"), spoken("Ho")).encode())
+    assert 'data-format="diamante"' in look(erics_browser, project, data, name="x.gz")
+    page = look(erics_browser, project, example_file(FORMATS["xlsx"]))
+    assert 'data-format="xlsx" data-refused=""' in page
+    assert "Hello, you!" in page
 
 
 # --- the page of an import ---

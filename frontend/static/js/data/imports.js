@@ -6,6 +6,7 @@
 import { format } from "../shared/page.js";
 
 const HEAD_BYTES = 64 * 1024;
+const WHOLE_BYTES = 1024 * 1024; // of an Excel file, which can only be read whole
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("import"));
 const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
@@ -28,26 +29,58 @@ function isTooLarge() {
   return size > Number(form.dataset.maxBytes);
 }
 
+/** Whether nothing of the file would be imported: its preview was refused. */
+function isRefused() {
+  const refused = preview.querySelector("[data-refused]")?.getAttribute("data-refused");
+  const stops = new FormData(form).get("on_error") === "stop";
+  return refused === "all" || (refused === "first" && stops);
+}
+
+function updateSubmit() {
+  submit.disabled = !progress.hidden || isRefused();
+}
+
+/** The paths of keys that the person chose. @returns {[string, string][]} */
+function chosenPaths() {
+  const inputs = preview.querySelectorAll("input[name^=map_]");
+  return [...inputs].map((input) => {
+    const { name, value } = /** @type {HTMLInputElement} */ (input);
+    return [name, value];
+  });
+}
+
 let previews = 0;
 
-async function previewFile() {
+/** @param {[string, string][]} paths  empty: guessed by the server */
+async function previewFile(paths = []) {
   previews += 1;
   const own = previews;
   const chosen = file.files?.[0];
-  preview.replaceChildren();
+  if (!paths.length) preview.replaceChildren();
+  updateSubmit();
   showProblem(isTooLarge() ? (form.dataset.tooLarge ?? "") : "");
   if (!chosen || isTooLarge()) return;
-  const query = new URLSearchParams({ name: chosen.name, size: String(chosen.size), format: formatField.value });
+  const query = new URLSearchParams([
+    ["name", chosen.name],
+    ["size", String(chosen.size)],
+    ...paths,
+    ["format", formatField.value],
+  ]);
+  const isExcel = chosen.name.toLowerCase().endsWith(".xlsx");
   const answer = await fetch(`${form.dataset.previewUrl}?${query}`, {
     method: "POST",
-    body: chosen.slice(0, HEAD_BYTES),
+    body: chosen.slice(0, isExcel ? WHOLE_BYTES : HEAD_BYTES),
     headers: { "X-CSRFToken": token.value, "Content-Type": "application/octet-stream" },
   }).catch(() => null);
   // The preview is a help: if it fails the import itself says what is wrong.
   if (!answer?.ok || answer.redirected) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   // Answers may arrive out of order.
-  if (own === previews) preview.replaceChildren(...page.body.childNodes);
+  if (own !== previews) return;
+  const focused = preview.contains(document.activeElement) ? document.activeElement?.id : "";
+  preview.replaceChildren(...page.body.childNodes);
+  if (focused) document.getElementById(focused)?.focus();
+  updateSubmit();
 }
 
 /** @param {number} percent */
@@ -61,7 +94,7 @@ function showProgress(percent) {
 /** @param {boolean} isSending */
 function showSending(isSending) {
   progress.hidden = stop.hidden = !isSending;
-  submit.disabled = isSending;
+  updateSubmit();
   if (isSending) showProgress(0);
 }
 
@@ -104,8 +137,10 @@ function send(event) {
   request.send(new FormData(form));
 }
 
-file.addEventListener("change", previewFile);
-formatField.addEventListener("change", previewFile);
+file.addEventListener("change", () => previewFile());
+formatField.addEventListener("change", () => previewFile());
+preview.addEventListener("change", () => previewFile(chosenPaths()));
+form.addEventListener("change", updateSubmit); // of what happens to rows that cannot be read
 form.addEventListener("submit", send);
 window.addEventListener("pageshow", () => showSending(false)); // back from the page of the import
 if (file.files?.length) void previewFile();

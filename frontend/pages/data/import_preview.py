@@ -1,0 +1,101 @@
+"""A look into a file before it is imported: its format, the keys of its dialogues, its first dialogue."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+
+from common.refusals import Invalid
+from dialogues.parsing.compressed import ZIP, unpacked_head
+from dialogues.parsing.format_guess import FilePreview, preview_dialogue
+from dialogues.parsing.formats import FORMATS
+from dialogues.parsing.key_map import NAMES, KeyMap, parse_key_map
+from dialogues.parsing.map_guess import KeyChoices, choose_keys
+from dialogues.services.imports import HEAD_BYTES, checked_map, guess_format_or_refuse
+from frontend.pages.requests import signed_in
+from projects.roles import Capability
+from projects.selectors import project_for
+
+WHOLE_BYTES = 1024**2  # of a file that can only be read whole; imports.js sends this much of it
+UTTERANCES_SAMPLED = 6
+# By name: the label, and what an empty path means.
+LABELS: dict[str, tuple[str | Promise, str | Promise]] = {
+    "dialogues": (_("List of dialogues"), _("the whole file")),
+    "utterances": (_("Utterances"), _("the dialogue is the list")),
+    "speaker": (_("Speaker"), _("A and B in turn")),
+    "text": (_("Text"), _("the utterance is the text")),
+    "id": (_("Id"), _("the key id, if there is one")),
+    "parent": (_("Parent of a message"), _("no message trees")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class KeyField:
+    """An input for one path of keys. if_empty: what an empty path means; paths: those to choose from."""
+
+    name: str
+    label: str | Promise
+    if_empty: str | Promise
+    value: str
+    paths: list[str]
+
+
+def chosen_map(data: QueryDict) -> str:
+    """The map that the person chose in the form, as text; "" if the form had no such fields."""
+    paths = [f"{name}={str(data[f'map_{name}']).strip()}" for name in NAMES if f"map_{name}" in data]
+    return ",".join(paths)
+
+
+@require_POST
+@login_required
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """Preview a file before the upload: its format, and the first dialogue as the parser reads it.
+
+    The body is the first HEAD_BYTES of the file. Query: `name`, `size` and, if the person chose them, `format` and the
+    paths `map_dialogues`, `map_text` and so on.
+    """
+    project_for(signed_in(request), slug, Capability.IMPORT)
+    sent = request.body
+    head = sent[:WHOLE_BYTES] if sent.startswith(ZIP) else sent[:HEAD_BYTES]
+    chosen = request.GET.get("format", "")
+    try:
+        format = chosen if chosen in FORMATS else guess_format_or_refuse(request.GET.get("name", ""), head)
+        map = checked_map(format, chosen_map(request.GET)) if FORMATS[format].read_mapped else ""
+    except Invalid as refusal:
+        return render(request, "data/imports/preview.html", {"refusal": refusal})
+    content = unpacked_head(head, len(head) if head.startswith(ZIP) else HEAD_BYTES)
+    is_whole = request.GET.get("size") == str(len(head)) and (content == head or len(content) < HEAD_BYTES)
+    key_map = parse_key_map(map) if map else None
+    shown = preview_dialogue(format, content, is_whole=is_whole, key_map=key_map)
+    context = {
+        "format": FORMATS[format],
+        "is_guess": chosen not in FORMATS,
+        "key_fields": _key_fields(choose_keys(content, key_map), key_map)
+        if FORMATS[format].read_mapped
+        else [],
+        **_shown(shown),
+    }
+    return render(request, "data/imports/preview.html", context)
+
+
+def _shown(shown: FilePreview) -> dict[str, object]:
+    utterances = shown.dialogue.utterances if shown.dialogue else ()
+    refused = "all" if shown.refuses_all else "first" if shown.error else ""
+    return {
+        "shown": shown,
+        "refused": refused,
+        "utterances": utterances[:UTTERANCES_SAMPLED],
+        "more": max(0, len(utterances) - UTTERANCES_SAMPLED),
+    }
+
+
+def _key_fields(choices: KeyChoices, chosen: KeyMap | None) -> list[KeyField]:
+    values = (chosen or choices.guess or KeyMap()).as_texts()
+    return [
+        KeyField(name, label, if_empty, values[name], list(choices.paths.get(name, [])))
+        for name, (label, if_empty) in LABELS.items()
+    ]
