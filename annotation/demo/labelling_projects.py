@@ -33,11 +33,13 @@ DESCRIPTIONS: Final = {
     "标注客服对话：哪些话推动了问题的解决，任务是否完成。\n\n"
     "Demo data: the dialogues and the imported labels were made up. 演示数据：对话与导入的标注均为虚构。",
     "quality": "Judge the quality of chats; two people must agree. 评判对话质量，两人须一致。\n\n"
-    "Demo data: what “demo robots” answered was made up. 演示数据：“演示机器人”的答案均为虚构。",
+    "Demo data: what “demo robots” answered was made up, and the labels of batch 1 are two scripts'. "
+    "演示数据：“演示机器人”的答案均为虚构，第 1 批的标签由两个脚本给出。",
 }
 LABELLED_HELPDESK: Final = 14
 CHATS: Final = 30
-IN_BATCH, IN_SAMPLE = 8, 5
+# The demo has one controller, so nobody could judge a sample a second time.
+PLAN: Final = {"question": "quality", "batch_size": 8, "sample_size": 5, "double_every": 0}
 READING: Final = timedelta(seconds=45)
 REASONS: Final[Mapping[int, Sequence[str]]] = {
     0: ("not_empathetic", "no_answer"),
@@ -69,13 +71,17 @@ def create_helpdesk_project(manager: User, engineer: User) -> Project:
     """Two thirds of the dialogues are imported with the labels of three annotators. Safe to repeat."""
     project = _get_or_create_project("helpdesk", "dialeval", "Helpdesk 客服", manager)
     update_labelling(project=project, actor=manager, changes={"overlap": 2})
-    _import(project, engineer, helpdesk_file(LABELLED_HELPDESK), "helpdesk.json", "dialeval")
+    import_file(project, engineer, helpdesk_file(LABELLED_HELPDESK), "helpdesk.json", "dialeval")
     return project
 
 
-def create_quality_project(manager: User, engineer: User) -> Project:
+def create_quality_project(manager: User) -> Project:
+    """The project, without dialogues. Safe to repeat."""
+    return _get_or_create_project("quality", "diqad", "Quality 质量", manager)
+
+
+def import_quality_chats(project: Project, engineer: User) -> None:
     """Chats of the demo's corpus, each judged by two people. Safe to repeat."""
-    project = _get_or_create_project("quality", "diqad", "Quality 质量", manager)
     rows = [
         {
             "id": f"chat-{n}",
@@ -88,8 +94,7 @@ def create_quality_project(manager: User, engineer: User) -> Project:
         for n, (language, messages) in enumerate(write_corpus(11, CHATS))
     ]
     file = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    _import(project, engineer, file.encode(), "chats.jsonl", "messages")
-    return project
+    import_file(project, engineer, file.encode(), "chats.jsonl", "messages")
 
 
 def _get_or_create_project(slug: str, preset: str, title: str, manager: User) -> Project:
@@ -99,14 +104,17 @@ def _get_or_create_project(slug: str, preset: str, title: str, manager: User) ->
     )
 
 
-def _import(project: Project, engineer: User, file: bytes, name: str, format: str) -> None:
+def import_file(
+    project: Project, engineer: User, file: bytes, name: str, format: str, *, key: str = "import"
+) -> None:
+    """Import a file into a demo project. key: tells its files apart. Safe to repeat."""
     job = start_import(
         project=project,
         actor=engineer,
         source=io.BytesIO(file),
         name=name,
         format=format,
-        submission_id=uuid5(NAMESPACE, f"{project.slug} import"),
+        submission_id=uuid5(NAMESPACE, f"{project.slug} {key}"),
         enqueue=False,
     )
     job = run_job(job_id=job.pk)
@@ -124,9 +132,7 @@ def label_quality_project(project: Project, ann: User, robots: Sequence[User]) -
 
 def cut_quality_batches(project: Project, manager: User) -> None:
     """Cut batches of eight. The first is fully labelled, so it is sealed and waits for review. Safe to repeat."""
-    BatchPlan.objects.get_or_create(
-        project=project, defaults={"question": "quality", "batch_size": IN_BATCH, "sample_size": IN_SAMPLE}
-    )
+    BatchPlan.objects.get_or_create(project=project, defaults=PLAN)
     cut_batches(project=project, actor=manager, cut_id=uuid5(NAMESPACE, "quality batches"))
 
 

@@ -11,18 +11,21 @@ from django.db import transaction
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
+from annotation.demo.accepted_batch import create_accepted_batch
 from annotation.demo.dialogue_scripts import load_candidates, load_scripts
 from annotation.demo.dialogue_writer import script_id, write_dialogue
 from annotation.demo.labelling_projects import (
     create_helpdesk_project,
     create_quality_project,
     cut_quality_batches,
+    import_quality_chats,
     label_quality_project,
 )
 from annotation.demo.scripted_project import create_scripted_project
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from common.refusals import Refusal
+from dialogues.models import Dialogue
 from dialogues.services.imports import start_import
 from generation.demo_model.corpus import write_corpus
 from jobs.services import run_job
@@ -74,7 +77,7 @@ class Command(BaseCommand):
         # First, because lists begin with the newest project.
         scripted = create_scripted_project(people["mara"], people["eric"])
         project = self._project(people["mara"])
-        quality = create_quality_project(people["mara"], people["eric"])
+        quality = self._quality_project(people)
         helpdesk = create_helpdesk_project(people["mara"], people["eric"])
         for demo_project in (project, helpdesk, quality, scripted):
             for name, _display_name, _language, roles in PEOPLE:
@@ -124,6 +127,16 @@ class Command(BaseCommand):
             )
         plan_dialogues(project=project, actor=manager, count=PLANNED, plan_id=uuid5(NAMESPACE, "plan"))
         return project
+
+    def _quality_project(self, people: dict[str, User]) -> Project:
+        """First the batch that scripts labelled, so that the chats that people label are in the batches after it."""
+        quality = create_quality_project(people["mara"])
+        if not Dialogue.objects.filter(project=quality).exists():
+            create_accepted_batch(
+                quality, engineer=people["eric"], trainer=people["tina"], controller=people["carlos"]
+            )
+        import_quality_chats(quality, people["eric"])
+        return quality
 
     def _write_dialogues(self, project: Project, people: dict[str, User]) -> None:
         to_write = load_scripts()

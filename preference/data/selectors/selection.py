@@ -100,6 +100,11 @@ class Selection:
     def count(self) -> int:
         return self.dialogues().count()
 
+    def count_unlabelled(self) -> int:
+        """How many have no final label, in a labelling project."""
+        final = FinalLabel.objects.filter(dialogue=OuterRef("pk"), superseded_at=None)
+        return self.dialogues().filter(~Exists(final)).count()
+
     def dialogue_count(self, page: Sequence[Any]) -> int:
         return len(page)
 

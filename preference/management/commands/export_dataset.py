@@ -18,9 +18,9 @@ from common.refusals import Refusal
 from dialogues.models import Split
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest, Source, export, manifest_path, write_export_file
-from preference.data.models.exports import FileType
+from preference.data.models.exports import FileType, FormatName
 from preference.data.selectors.frozen_dialogues import FrozenDialogues, frozen_dialogues, verify_snapshot
-from preference.data.selectors.selection import Preview
+from preference.data.selectors.selection import Preview, Selection
 from preference.data.selectors.snapshots import snapshot_named
 from preference.data.selectors.sources import preview_source, select_source
 from preference.data.selectors.study import WELL_RATED
@@ -166,6 +166,8 @@ class Command(BaseCommand):
         if not isinstance(source, FrozenDialogues):
             left_out = preview_source(project, source.filters, options["format"])
         self._report(manifest, left_out, options["output"], project.protocol)
+        if isinstance(source, Selection) and options["format"] == FormatName.DIQAD:
+            self._report_unlabelled(source.count_unlabelled())
 
     def _write(self, format: str, source: Source, output: str, write: dict[str, Any]) -> Manifest:
         total, shape = source.count(), FORMATS[format]
@@ -220,6 +222,15 @@ class Command(BaseCommand):
             self.stderr.write(f"{counts}: {output}\n{_('Manifest:')} {manifest_path(Path(output))}")
         for line in [*_skipped_lines(manifest), *_left_out_lines(left_out, protocol)]:
             self.stderr.write(line)
+
+    def _report_unlabelled(self, count: int) -> None:
+        if count:
+            line = ngettext(
+                "%(n)d row has no label (null). To train an assessor, export without --include-unreviewed.",
+                "%(n)d rows have no label (null). To train an assessor, export without --include-unreviewed.",
+                count,
+            )
+            self.stderr.write(line % {"n": count})
 
 
 def _source(project: Project, options: dict[str, Any]) -> Source:

@@ -120,6 +120,12 @@ def _parse_label(row: Row, place: str, task: PredictionTask) -> Label:
     label = task.parse(row.get(task.column))
     if label is not None:
         return label
+    if row.get(task.column, "") is None:
+        raise TrainingError(
+            _("In %(place)s: `%(key)s` is null, so the dialogue has no label yet.")
+            % {"place": place, "key": task.column},
+            _("Export without --include-unreviewed, or remove the rows without a label."),
+        )
     shown = [str(name) for name in task.classes[:6]] + (["…"] if len(task.classes) > 6 else [])
     raise TrainingError(
         _("In %(place)s: `%(key)s` is %(value)r, and must be one of %(classes)s.")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import authenticate
 from django.core.management import CommandError, call_command
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.test import override_settings
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
@@ -82,7 +82,12 @@ def test_every_role_has_a_person(demo: Project) -> None:
 
 def test_nobody_can_sign_in_as_a_robot(demo: Project) -> None:
     robots = User.objects.filter(imported=True)
-    assert {robot.display_name.split()[0] for robot in robots} == {"demo", "演示机器人", "helpdesk"}
+    assert {robot.display_name.split()[0] for robot in robots} == {
+        "demo",
+        "演示机器人",
+        "helpdesk",
+        "quality",
+    }
     for robot in robots:
         assert authenticate(username=robot.username, password="lapidary-demo") is None
 
@@ -166,19 +171,34 @@ def test_some_helpdesk_dialogues_are_labelled(demo: Project) -> None:
     assert Submission.objects.filter(project__slug="helpdesk").count() == 3 * 14
 
 
+def chats() -> QuerySet[Task]:
+    """The chats of the quality project that people label; scripts labelled the others."""
+    return Task.objects.filter(project__slug="quality", round__batch__number__gt=1)
+
+
 def test_quality_labels_exist_in_every_state(demo: Project) -> None:
-    tasks = Task.objects.filter(project__slug="quality")
+    tasks = chats()
     assert Counter(tasks.values_list("state", flat=True)) == {
         TaskState.FINAL: 11, TaskState.DISPUTED: 2, TaskState.CONFIRMING: 1, TaskState.OPEN: 16,
     }  # fmt: skip
-    live = FinalLabel.objects.filter(project__slug="quality", superseded_at=None)
+    live = FinalLabel.objects.filter(task__in=tasks, superseded_at=None)
     origins = Counter(live.values_list("origin", flat=True))
     assert origins == {LabelOrigin.UNANIMOUS: 9, LabelOrigin.CONFIRMED: 2}
 
 
 def test_a_batch_waits_for_a_controller(demo: Project) -> None:
     rounds = Round.objects.filter(project__slug="quality").order_by("batch__number")
-    assert list(rounds.values_list("state", flat=True)) == ["sealed", "open", "open", "open"]
+    states = list(rounds.values_list("state", flat=True))
+    assert states == ["accepted", "sealed", "open", "open", "open"]
+
+
+def test_an_accepted_batch_has_enough_labels_of_every_domain_to_learn_from(demo: Project) -> None:
+    labels = FinalLabel.objects.filter(task__round__batch__number=1, project__slug="quality")
+    by_domain = Counter(labels.values_list("dialogue__domain", "answers__dialogue__quality"))
+    assert {domain for domain, _quality in by_domain} == {"bank", "travel", "kitchen", "computer", "garden"}
+    assert labels.count() == 300
+    assert min(by_domain.values()) >= 5
+    assert 20 <= labels.filter(origin=LabelOrigin.DECIDED).count() <= 60  # where the two scripts differed
 
 
 def test_ann_has_something_to_confirm(demo: Project) -> None:

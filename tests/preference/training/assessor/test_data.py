@@ -28,7 +28,7 @@ GOOD = dialogue_row(1)
         (GOOD | {"label": 3}, "`label` is 3, and must be one of 0, 1, 2"),
         (GOOD | {"label": -1}, "`label` is -1"),
         (GOOD | {"label": "phone"}, "`label` is 'phone'"),
-        (GOOD | {"label": None}, "`label` is None"),
+        (GOOD | {"label": None}, "`label` is null, so the dialogue has no label yet"),
         (GOOD | {"label": True}, "`label` is True"),
         (GOOD | {"label": 1.5}, "`label` is 1.5"),
         (GOOD | {"dialogue": []}, "`dialogue` holds no text"),
