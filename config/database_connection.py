@@ -6,6 +6,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 from environs import Env
 
+from config.checked_values import AT_LEAST_0
 from config.database_timeouts import connection_options
 
 TRANSACTION = "transaction"
@@ -34,7 +35,7 @@ def connection_settings(env: Env, url: str) -> dict[str, Any]:
         options["options"] = connection_options(env, options.get("options", ""))
     # How many connections the threads of a process share; 0: each thread keeps its own. For workers with many threads:
     # Celery disconnects a thread after every task, and reconnecting costs more than the queries of a short one.
-    if size := env.int("DATABASE_POOL", default=0):
+    if size := env.int("DATABASE_POOL", default=0, validate=AT_LEAST_0):
         database["CONN_MAX_AGE"] = 0
         options["pool"] = {"min_size": 1, "max_size": size}
     return database

@@ -7,6 +7,8 @@ from typing import Final
 
 from environs import Env
 
+from config.checked_values import AT_LEAST_0
+
 # Seconds; 0: without limit. A request gives up early, because its thread serves everybody. Jobs, migrations and
 # commands may run for long, and their transactions wait for no one but the database.
 WEB: Final = {"lock_timeout": 10.0, "statement_timeout": 30.0, "idle_in_transaction_session_timeout": 60.0}
@@ -27,6 +29,9 @@ def mark_web_process() -> None:
 def connection_options(env: Env, given: str = "") -> str:
     """libpq's `options` with the timeouts of this process; those that are given already are kept and win."""
     defaults = WEB if env.str(PROCESS, default="") == "web" else OTHERS
-    seconds = {name: env.float(VARIABLES[name], default=default) for name, default in defaults.items()}
+    seconds = {
+        name: env.float(VARIABLES[name], default=default, validate=AT_LEAST_0)
+        for name, default in defaults.items()
+    }
     settings = [f"-c {name}={round(value * 1000)}" for name, value in seconds.items() if value]
     return " ".join([*settings, given]).strip()

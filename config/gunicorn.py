@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from environs import Env
+from environs.exceptions import EnvError
 from gunicorn import util
 
 from config.busy_threads import BUSY_THREADS
+from config.checked_values import AT_LEAST_1
 from config.lingering_close import LingeringCloser
 from config.logging import configure_logging
 
@@ -23,14 +25,18 @@ if TYPE_CHECKING:
     from gunicorn.http.message import Request
     from gunicorn.workers.base import Worker
 
-env = Env()
-env.read_env(str(Path(__file__).resolve().parent.parent / ".env"), override=False)
+env = Env()  # config/__init__.py has read the file .env
+
+try:
+    workers = env.int("WEB_CONCURRENCY", default=1, validate=AT_LEAST_1)
+    # A slow download, a slow upload and a wait for a lock each hold a thread. Idle threads cost next to nothing.
+    threads = env.int("WEB_THREADS", default=64, validate=AT_LEAST_1)
+    stalled_seconds = env.int("WEB_STALLED_SECONDS", default=120, validate=AT_LEAST_1)
+except EnvError as error:  # gunicorn would print a traceback
+    sys.exit(str(error))
 
 wsgi_app = "config.wsgi"
 worker_class = "gthread"
-workers = env.int("WEB_CONCURRENCY", default=1)
-# A slow download, a slow upload and a wait for a lock each hold a thread. Idle threads cost next to nothing.
-threads = env.int("WEB_THREADS", default=64)
 # Longer than the idle timeout of the usual proxies, which answer 502 if the server closes first.
 keepalive = 75
 # gunicorn takes less by default; a page's query with all its filters fits into this.
@@ -45,9 +51,6 @@ control_socket_disable = True
 # config/logging.py writes a line for each request.
 accesslog = None
 loglevel = env.str("LOG_LEVEL", default="INFO").lower()
-
-stalled_seconds = env.int("WEB_STALLED_SECONDS", default=120)
-
 
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 # Set before a process imports prometheus_client, which then writes its counters there: /metrics adds up all processes.

@@ -12,19 +12,31 @@ from django.utils.translation import gettext_lazy as _
 from environs import Env
 
 from config import embedded, openapi_settings
+from config.checked_values import (
+    ABOVE_0,
+    AT_LEAST_0,
+    AT_LEAST_1,
+    LEVEL,
+    read_api_rate,
+    read_database_url,
+    read_login_rate,
+    read_public_url,
+    read_redis_url,
+    read_retention,
+    read_time_zone,
+)
 from config.database_connection import connection_settings, pooler
 from config.logging import configure_logging
 from config.mail_url import parse_mail_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = Env()
-env.read_env(str(BASE_DIR / ".env"), override=False)
+env = Env()  # config/__init__.py has read the file .env
 
 # --- where and how it runs -------------------------------------------------------------------------------------------
 DEBUG = env.bool("DEBUG", default=False)
 PRODUCTION = env.bool("PRODUCTION", default=False)
 VAR = Path(env.str("LAPIDARY_VAR", default=str(BASE_DIR / "var"))).resolve()
-PUBLIC_URL = env.str("PUBLIC_URL", default="http://localhost:8000").rstrip("/")
+PUBLIC_URL = read_public_url(env)
 SECRET_KEY = env.str("SECRET_KEY", default="") or embedded.development_secret(VAR)
 ALLOWED_HOSTS = env.list(
     "ALLOWED_HOSTS", default=[urlsplit(PUBLIC_URL).hostname or "localhost", "localhost", "127.0.0.1"]
@@ -53,16 +65,7 @@ if PRODUCTION:
 
 # --- database, broker, cache -----------------------------------------------------------------------------------------
 # Without DATABASE_URL / REDIS_URL an embedded PostgreSQL / Redis is started under VAR (config/embedded.py).
-DATABASE_URL = env.str("DATABASE_URL", default="") or embedded.database_url(VAR)
-REDIS_URL = env.str("REDIS_URL", default="") or embedded.redis_url(VAR)
-for name, url, schemes, example in [
-    ("DATABASE_URL", DATABASE_URL, {"postgresql", "postgres"}, "postgresql://name:password@host/database"),
-    ("REDIS_URL", REDIS_URL, {"redis", "rediss", "unix"}, "redis://host:6379/0"),
-]:
-    if urlsplit(url).scheme not in schemes:
-        raise ImproperlyConfigured(
-            f"{name} is not understood. Write it as {example}, or leave it out for the embedded one."
-        )
+DATABASE_URL, REDIS_URL = read_database_url(env, VAR), read_redis_url(env, VAR)
 DATABASES: dict[str, Any] = {"default": connection_settings(env, DATABASE_URL)}
 DATABASE_POOLER = pooler(env)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -122,7 +125,7 @@ if env.str("PROLIFIC_TOKEN", default=""):
     CELERY_BEAT_SCHEDULE["sync-panel"] = {"task": "assessment.sessions.sync_panel", "schedule": 60.0}
 
 # Days that leftovers stay, by kind, and whether they are deleted every night.
-RETENTION: dict[str, str] = env.dict("RETENTION", default={})
+RETENTION = read_retention(env)
 if env.bool("RETENTION_DAILY", default=False):
     CELERY_BEAT_SCHEDULE["clean"] = {
         "task": "operations.tasks.clean_daily",
@@ -232,11 +235,11 @@ ACCOUNT_FORMS = {
     "reset_password": "accounts.forms.ForgottenPasswordForm",
 }
 ACCOUNT_SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
-ACCOUNT_RATE_LIMITS = {"login_failed": env.str("LOGIN_RATE_LIMIT", default="10/m/ip,5/5m/key")}
+ACCOUNT_RATE_LIMITS = {"login_failed": read_login_rate(env)}
 USERSESSIONS_TRACK_ACTIVITY = False
 BEHIND_PROXY = env.bool("BEHIND_PROXY", default=PUBLIC_URL.startswith("https://"))
 # Each proxy appends an address to X-Forwarded-For; the client's is the one that the outermost of ours appended.
-ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXIES", default=int(BEHIND_PROXY))
+ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXIES", default=int(BEHIND_PROXY), validate=AT_LEAST_0)
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 MFA_TOTP_ISSUER = "Lapidary"
 # Managers make the accounts and addresses are not confirmed, so nobody could switch two-factor sign-in on without this.
@@ -258,7 +261,7 @@ SOCIALACCOUNT_PROVIDERS = {
 }
 
 # Of a link that sets a new password, sent by e-mail or made by a manager.
-PASSWORD_RESET_TIMEOUT = env.int("PASSWORD_LINK_HOURS", default=72) * 3600
+PASSWORD_RESET_TIMEOUT = env.int("PASSWORD_LINK_HOURS", default=72, validate=AT_LEAST_1) * 3600
 
 # --- e-mail ----------------------------------------------------------------------------------------------------------
 # Empty: no page offers what needs e-mail. Workers send it, never a request.
@@ -283,7 +286,7 @@ LOCALE_PATHS = [BASE_DIR / "frontend" / "locale"]
 USE_I18N = True
 FORMAT_MODULE_PATH = "frontend.formats"
 USE_TZ = True
-TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+TIME_ZONE = read_time_zone(env)
 
 # --- files -----------------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
@@ -302,11 +305,11 @@ WHITENOISE_KEEP_ONLY_HASHED_FILES = PRODUCTION
 FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
 # Trained models and what their trainings leave. Web servers, workers and the machine that trains share it.
 MODELS_ROOT = Path(env.str("MODELS_ROOT", default=str(FILES_ROOT / "models")))
-IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3)
+IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3, validate=AT_LEAST_1)
 # Uploads that one web process takes at a time, and seconds that one may take; seconds for every other body.
-UPLOADS_AT_ONCE = env.int("UPLOADS_AT_ONCE", default=8)
-UPLOAD_SECONDS = env.float("UPLOAD_SECONDS", default=3600.0)
-BODY_SECONDS = env.float("BODY_SECONDS", default=60.0)
+UPLOADS_AT_ONCE = env.int("UPLOADS_AT_ONCE", default=8, validate=AT_LEAST_1)
+UPLOAD_SECONDS = env.float("UPLOAD_SECONDS", default=3600.0, validate=ABOVE_0)
+BODY_SECONDS = env.float("BODY_SECONDS", default=60.0, validate=ABOVE_0)
 FILE_UPLOAD_HANDLERS = [
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
     "dialogues.services.uploads.DiskUploadHandler",
@@ -354,7 +357,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "common.rest.pagination.CursorPagination",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.ProblemSchema",
     "DEFAULT_THROTTLE_CLASSES": ["accounts.rest.throttling.PersonRateThrottle"],
-    "DEFAULT_THROTTLE_RATES": {"user": env.str("API_RATE_LIMIT", default="1200/min")},
+    "DEFAULT_THROTTLE_RATES": {"user": read_api_rate(env)},
     "EXCEPTION_HANDLER": "common.rest.problems.exception_handler",
     "URL_FORMAT_OVERRIDE": None,  # ?format= is that of an import or export, not of the answer
     "PAGE_SIZE": 50,
@@ -367,27 +370,31 @@ SHIPPED_MODEL = str(BASE_DIR / "generation" / "demo_model" / "model")
 GENERATION_MODEL = env.str("GENERATION_MODEL", default=SHIPPED_MODEL)
 # Of PyTorch; 0 = as many as it likes. A small model gains nothing from a second one, and on a busy machine the two
 # wait for each other: 10 times slower was measured.
-GENERATION_THREADS = env.int("GENERATION_THREADS", default=1 if GENERATION_MODEL == SHIPPED_MODEL else 0)
+GENERATION_THREADS = env.int(
+    "GENERATION_THREADS", default=1 if GENERATION_MODEL == SHIPPED_MODEL else 0, validate=AT_LEAST_0
+)
 # A worker decodes up to this many annotators' requests together.
-GENERATION_BATCH = env.int("GENERATION_BATCH", default=16)
+GENERATION_BATCH = env.int("GENERATION_BATCH", default=16, validate=AT_LEAST_1)
 # Seconds for one such batch. A model that takes longer is taken for hung: its requests fail and the worker ends.
-GENERATION_TIMEOUT = env.float("GENERATION_TIMEOUT", default=300.0)
+GENERATION_TIMEOUT = env.float("GENERATION_TIMEOUT", default=300.0, validate=ABOVE_0)
 # So many local models stay in a worker's memory; the least recently used goes when another is needed.
-GENERATION_LOADED_MODELS = env.int("GENERATION_LOADED_MODELS", default=2)
+GENERATION_LOADED_MODELS = env.int("GENERATION_LOADED_MODELS", default=2, validate=AT_LEAST_1)
 # A worker loads its model when it starts, not with the first request.
 GENERATION_WARM_UP = env.bool("GENERATION_WARM_UP", default=True)
 
 # --- training --------------------------------------------------------------------------------------------------------
 # Of PyTorch, in the process that trains; 0 = as many as it likes. Half of the cores leave room for people.
-TRAINING_THREADS = env.int("TRAINING_THREADS", default=max(1, (os.cpu_count() or 1) // 2))
+TRAINING_THREADS = env.int(
+    "TRAINING_THREADS", default=max(1, (os.cpu_count() or 1) // 2), validate=AT_LEAST_0
+)
 # Seconds that a training which is to stop has for its last checkpoint; then it is killed.
-TRAINING_STOP_SECONDS = env.float("TRAINING_STOP_SECONDS", default=120.0)
+TRAINING_STOP_SECONDS = env.float("TRAINING_STOP_SECONDS", default=120.0, validate=AT_LEAST_0)
 # Folders and hub ids that engineers may start from, besides the project's own model and trained ones.
 TRAINING_BASE_MODELS: list[str] = env.list("TRAINING_BASE_MODELS", default=[])
 
 configure_logging(
     debug=DEBUG,
     json_lines=env.bool("LOG_JSON", default=PRODUCTION),
-    level=env.str("LOG_LEVEL", default="INFO"),
+    level=env.str("LOG_LEVEL", default="INFO", validate=LEVEL),
 )
 LOGGING_CONFIG = None

@@ -6,9 +6,11 @@ from importlib import import_module
 from celery import current_app
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application
+from gunicorn.errors import AppImportError
 
 from config.body_deadline import limit_body_time
 from config.database_timeouts import mark_web_process
+from config.environment import WRONG_SETTINGS
 from config.upload_addresses import IMPORTS
 
 
@@ -30,6 +32,9 @@ def import_what_requests_need() -> None:
 mark_web_process()
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
-django_application = get_wsgi_application()
+try:
+    django_application = get_wsgi_application()
+except WRONG_SETTINGS as error:
+    raise AppImportError(str(error)) from error  # gunicorn prints it alone, and ends
 import_what_requests_need()
 application = limit_body_time(django_application, seconds_for_body)
