@@ -1,21 +1,17 @@
-"""The accuracy of one annotator by class, and the operating characteristic of a batch's plan."""
+"""The accuracy of one annotator by class."""
 
 from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.batch_review.models import Sample
 from annotation.batch_review.selectors.annotator_accuracy import AnswerOutcome
-from annotation.batch_review.selectors.sample_progress import acceptance_curve
 from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors.schemas import load_schema, newest_version
 from frontend.charts.batches import percent_mark
 from frontend.charts.chart import Cell, Chart, interval_head, to_percent
 from frontend.ui.labels import answer_in_words
 from measures.proportion import Proportion, proportion
-from plots.lines import draw_lines
-from plots.marks import Mark
 from plots.rows import draw_estimates
 from projects.models import Project
 
@@ -62,15 +58,3 @@ def class_name(question: Question | None, value: str) -> str:
     options = question.options if question else ()
     option = next((option for option in options if str(option.value) == value), None)
     return answer_in_words(question, option.value) if question and option else value
-
-
-def draw_operating_characteristic(sample: Sample, size: int) -> str:
-    """How likely the plan accepts a batch of each true accuracy. size: how many dialogues were drawn."""
-    points = acceptance_curve(sample, size)
-    labels = [f"{100 * point.accuracy:g}" for point in points]
-    marks: list[Mark | None] = [
-        Mark(100 * point.probability, f"{label} %: {100 * point.probability:.1f} %")
-        for label, point in zip(labels, points, strict=True)
-    ]
-    title = _("How likely is a batch of each accuracy accepted?")
-    return draw_lines(labels, [marks], x=_("true accuracy of the batch (%)"), y="%", description=title)

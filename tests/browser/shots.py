@@ -323,6 +323,7 @@ NO_PAGES: Final = {
         "round_group",
         "round_return",
         "round_seal",
+        "round_undo_return",
     ),
     *("round_unseal", "appeal", "appeal_settle", "batch_boards_download"),
     *(

@@ -160,7 +160,9 @@ def test_a_batch_is_labelled_judged_returned_relabelled_accepted_and_exported(
     expect(judging.locator("body")).to_contain_text("What is mistaken for what?")
     judging.locator("#reason").focus()
     judging.keyboard.type("An answer to another question is a 0.")
-    press(judging, "Control+Enter")
+    press(judging, "Control+Enter")  # returns nothing
+    judging.get_by_label(f"Type {BATCH}, the number").fill(str(BATCH))
+    judging.get_by_role("button", name=f"Return {BATCH} labels").click()
     expect(judging.locator("body")).to_contain_text("Returned: its labels are withdrawn")
     first = Round.objects.get(project=project, batch__number=1, number=1)
     assert (first.state, first.figures["right"], first.figures["judged"]) == (

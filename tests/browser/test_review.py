@@ -78,7 +78,7 @@ def test_a_review_by_keyboard_only(page: Page, three: list[Dialogue]) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("v")
     page.keyboard.type("The end is an insult.")
-    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Alt+x")
     settled(page, three[2])
     veto = ExpertReview.objects.get(dialogue=three[1])
     assert (veto.verdict, veto.reason) == ("veto", "The end is an insult.")
@@ -102,6 +102,16 @@ def test_keys_move_between_utterances_and_stop_at_the_ends(page: Page) -> None:
     expect(page.locator("#u13")).to_be_in_viewport()
 
 
+def test_the_key_that_sends_elsewhere_never_vetoes(page: Page, three: list[Dialogue]) -> None:
+    page.keyboard.press("v")
+    page.keyboard.type("The end is an insult.")
+    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Escape")
+    page.keyboard.press("p")
+    settled(page, three[1])
+    assert state_of(three[0]) == ReviewState.PASSED
+
+
 def test_keys_are_letters_while_a_reason_is_typed(page: Page, three: list[Dialogue]) -> None:
     page.keyboard.press("v")
     page.keyboard.type("jump puns")
@@ -110,7 +120,7 @@ def test_keys_are_letters_while_a_reason_is_typed(page: Page, three: list[Dialog
 
 
 def test_a_veto_without_words_is_not_sent_and_says_why(page: Page, three: list[Dialogue]) -> None:
-    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Alt+x")
     expect(page.get_by_role("alert")).to_contain_text("A veto needs a reason")
     expect(page.locator("#reason")).to_be_focused()
     assert state_of(three[0]) == ReviewState.UNREVIEWED
@@ -146,18 +156,18 @@ def test_words_survive_a_reload(page: Page) -> None:
 def test_offline_nothing_is_sent_and_nothing_lost(page: Page, three: list[Dialogue]) -> None:
     page.fill("#reason", "Insults at the end.")
     page.context.set_offline(True)
-    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Alt+x")
     expect(page.get_by_role("status").filter(has_text="No connection")).to_be_visible()
     expect(page.locator("#reason")).to_have_value("Insults at the end.")
     page.context.set_offline(False)
-    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Alt+x")
     settled(page, three[1])
     assert state_of(three[0]) == ReviewState.VETOED
 
 
 def test_the_words_of_a_stored_verdict_do_not_come_up_elsewhere(page: Page, three: list[Dialogue]) -> None:
     page.fill("#reason", "Insults at the end.")
-    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Alt+x")
     settled(page, three[1])
     expect(page.locator("#reason")).to_have_value("")
     assert page.evaluate("Object.keys(localStorage).filter(key => key.includes('review')).length") == 0
@@ -227,6 +237,6 @@ def test_axe_finds_nothing_also_with_remarks_open(
     page.reload()
     page.wait_for_selector("html[data-ready]")
     page.keyboard.press("r")
-    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Alt+x")
     report = Axe().run(page)
     assert report.violations_count == 0, report.generate_report()

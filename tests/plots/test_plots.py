@@ -15,6 +15,7 @@ from plots.reliability import Bin, draw_reliability
 from plots.rows import MAX_ROWS, draw_estimates, draw_rows, draw_stacked_rows
 from plots.scatter import Place, draw_places
 from plots.standalone import draw_figure, standalone_svg
+from plots.steps import Found, Limit, Step, draw_steps
 
 
 def test_a_line_breaks_where_nobody_wrote() -> None:
@@ -91,3 +92,14 @@ def test_bars_of_a_calibrated_model_end_at_the_diagonal() -> None:
 def test_a_figure_names_its_series() -> None:
     figure = draw_figure(svg.EMPTY, legend=["f1", "<recall>"])
     assert '<li class="c2">&lt;recall&gt;</li>' in figure
+
+
+def test_steps_have_an_axis_that_holds_the_limit_and_the_estimate() -> None:
+    steps = [Step(count, 100.0 - 50 * count, f"{count}") for count in range(3)]
+    drawn = draw_steps(
+        steps, Limit(4, "rule"), Found(6, 3, 9, "sample"), x="wrong", y="%", description="Accepted?"
+    )
+    assert ">10</text>" in drawn
+    assert drawn.count('class="mark c1"') == len(steps) * len(svg.WIDTHS)
+    path = re.findall(r'class="curve c1" d="(.*?)"', drawn)[0]
+    assert path.count("L") == 2 * len(steps) - 1  # a flat piece for each count

@@ -31,6 +31,7 @@ from annotation.batch_review.serializers.rounds import (
     RoundFilters,
     RoundSerializer,
     RoundWithCountsSerializer,
+    UndoReturnInput,
     UnsealInput,
     serialize_round,
     serialize_round_with_counts,
@@ -39,6 +40,7 @@ from annotation.batch_review.services.batch_plan import update_batch_plan
 from annotation.batch_review.services.cutting import cut_batches
 from annotation.batch_review.services.regrouping import regroup_round
 from annotation.batch_review.services.sealing import seal_round, unseal_round
+from annotation.batch_review.services.undoing import undo_return
 from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round
@@ -173,6 +175,17 @@ class AcceptView(StepView):
     def step(self, request: Request, user: User, row: Round) -> None:
         sent = validated_input(AcceptInput, request)
         accept_round(controller=user, round_id=row.pk, decision_id=sent.pop("id"), **sent)
+
+
+@step_schema("rounds_undo_return", UndoReturnInput)
+class UndoReturnView(StepView):
+    """Undo a return within ten minutes, unless somebody works on the next round. Codes: too_late, worked_on."""
+
+    needs = Capability.REVIEW
+
+    def step(self, request: Request, user: User, row: Round) -> None:
+        sent = validated_input(UndoReturnInput, request)
+        undo_return(controller=user, round_id=row.pk, decision_id=sent["id"])
 
 
 class ReturnView(APIView):

@@ -143,9 +143,14 @@ def verdict_figures(progress: SampleProgress, sample: Sample) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def acceptance_curve(sample: Sample, size: int) -> tuple[PlanPoint, ...]:
-    """Probability that a sample of this size accepts a batch of each true accuracy from 80 % to 100 %."""
-    accuracies = [Fraction(n, 200) for n in range(160, 201)]
+def wrong_allowed(sample: int, threshold: Fraction) -> int:
+    """How many labels of a sample may be wrong."""
+    return sample - acceptance_number(sample, threshold)
+
+
+def acceptance_curve(sample: Sample, size: int, wrong: Sequence[int]) -> tuple[PlanPoint, ...]:
+    """Probability that a sample of this size accepts a batch with so many wrong labels, by count."""
+    accuracies = [Fraction(sample.population - n, sample.population) for n in wrong]
     return operating_characteristic(sample.population, size, thresholds_of(sample).overall, accuracies)
 
 
@@ -208,7 +213,7 @@ def _cell(entry: ReviewedItem, controller: User, sample: Sample, *, is_own_work:
 
 def _spare(progress: SampleProgress, thresholds: Thresholds) -> int:
     wrong = progress.judged - progress.right
-    return progress.sample - acceptance_number(progress.sample, thresholds.overall) - wrong
+    return wrong_allowed(progress.sample, thresholds.overall) - wrong
 
 
 def _failing_classes(progress: SampleProgress, thresholds: Thresholds) -> list[str]:

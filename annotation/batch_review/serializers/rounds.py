@@ -65,6 +65,10 @@ class ReturnInput(StrictSerializer):
     )
 
 
+class UndoReturnInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Of the return that is undone.")
+
+
 class BatchSerializer(serializers.ModelSerializer[Batch]):
     class Meta:
         model = Batch

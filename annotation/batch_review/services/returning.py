@@ -1,13 +1,20 @@
-"""What returning a batch does: its labels are withdrawn, and the next round opens with tasks of its own."""
+"""What returning a batch does: its labels are withdrawn, and the next round opens with tasks of its own. Undoing it."""
 
 from django.utils import timezone
 
+from annotation.batch_review.selectors.undoing import copied_tasks
 from annotation.batch_review.services.regrouping import check_group, next_group
+from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.selectors.gold import live_gold
 from annotation.tasks.models.rounds import Batch, Round
 from annotation.tasks.models.work import Task, TaskState
-from annotation.tasks.services.assignment import reset_claim_cursors, subtract_withdrawn
+from annotation.tasks.services.assignment import (
+    add_restored,
+    reset_claim_cursors,
+    subtract_held,
+    subtract_withdrawn,
+)
 from projects.selectors import groups_of
 
 TASKS_PER_INSERT = 5000
@@ -66,3 +73,24 @@ def _copy_task(task: Task, following: Round, *, is_withheld: bool) -> Task:
         group=following.group,
         round=None if is_withheld else following,
     )
+
+
+def restore_labels(row: Round) -> None:
+    """Undo `withdraw_labels`."""
+    FinalLabel.objects.filter(task__round=row, superseded_at__gte=row.ended_at).update(superseded_at=None)
+    Task.objects.filter(round=row, state=TaskState.WITHDRAWN).update(state=TaskState.FINAL)
+    add_restored(row)
+
+
+def delete_next_round(row: Round) -> None:
+    """Undo `open_next_round`. Dialogues that people fetched ahead are taken from them."""
+    copies = copied_tasks(row)
+    original = dict(Task.objects.filter(round=row).values_list("dialogue_id", "pk"))
+    for gold in GoldDialogue.objects.filter(task__in=copies):
+        gold.task_id, gold.withheld = original[gold.dialogue_id], 0
+        gold.save(update_fields=["task", "withheld"])
+    subtract_held(row.project, copies.values_list("pk", flat=True))
+    copies.delete()
+    Round.objects.filter(batch=row.batch_id, number=row.number + 1).delete()
+    Batch.objects.filter(pk=row.batch_id).update(size=len(original))
+    reset_claim_cursors(row.project)

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.batch_review.models import Appeal, AppealState, Sample
 from annotation.batch_review.selectors.sample_progress import SampleProgress, sample_progress, verdict_figures
+from annotation.batch_review.selectors.undoing import was_undone
 from annotation.batch_review.services.judgements import verdict_given
 from annotation.batch_review.services.locking import lock_round
 from annotation.batch_review.services.returning import open_next_round, withdraw_labels
@@ -79,6 +80,12 @@ def _is_repeat(row: Round, verdict: RoundState, controller: User, decision_id: U
     """Whether this verdict is already stored. Raises Refusal id_in_use if the id belongs to another one."""
     stored = Round.objects.filter(decision_id=decision_id).first()
     if stored is None:
+        if was_undone(row, decision_id):
+            raise Refusal(
+                "undone",
+                _("This return was undone in the meantime."),
+                _("Reload the page to see the batch as it is now."),
+            )
         return False
     check_repeat(stored, pk=row.pk, state=verdict, ended_by_id=controller.pk, reason=reason)
     return True

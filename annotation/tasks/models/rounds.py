@@ -40,6 +40,8 @@ ROUND_MOVES = {
     # Reopened before a sample is drawn, to correct a mistake.
     RoundState.SEALED: {RoundState.OPEN, RoundState.IN_REVIEW},
     RoundState.IN_REVIEW: {RoundState.ACCEPTED, RoundState.RETURNED},
+    # Undone, for a few minutes after the return.
+    RoundState.RETURNED: {RoundState.IN_REVIEW},
 }
 
 

@@ -4,12 +4,12 @@ Only these two modules change a task's `open_slots`, together with the assignmen
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Case, Count, F, Value, When
+from django.db.models import Case, Count, F, QuerySet, Value, When
 from django.db.models.functions import Greatest
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -232,14 +232,35 @@ def reset_claim_cursors(project: Project) -> None:
 
 def subtract_withdrawn(row: Round) -> None:
     """Subtract the dialogues of a withdrawn round from the workloads of their annotators. Three queries."""
-    sent = Assignment.objects.filter(task__round=row, state=AssignmentState.SUBMITTED).order_by()
-    counts = dict(sent.values_list("annotator").annotate(n=Count("pk")))
+    _change_workloads(row.project, _submitted_by_annotator(row), -1)
+
+
+def add_restored(row: Round) -> None:
+    """Add the dialogues of a round whose withdrawal is undone to the workloads of their annotators."""
+    _change_workloads(row.project, _submitted_by_annotator(row), 1)
+
+
+def subtract_held(project: Project, tasks: Iterable[int]) -> None:
+    """Subtract the dialogues that people hold of these tasks, which are about to be deleted."""
+    held = Assignment.objects.filter(task__in=list(tasks), state__in=HELD)
+    _change_workloads(project, _count_by_annotator(held), -1)
+
+
+def _submitted_by_annotator(row: Round) -> dict[int, int]:
+    return _count_by_annotator(Assignment.objects.filter(task__round=row, state=AssignmentState.SUBMITTED))
+
+
+def _count_by_annotator(rows: QuerySet[Assignment]) -> dict[int, int]:
+    return dict(rows.order_by().values_list("annotator").annotate(n=Count("pk")))
+
+
+def _change_workloads(project: Project, counts: Mapping[int, int], sign: int) -> None:
     if counts:
-        withdrawn = Case(*(When(annotator=annotator, then=Value(n)) for annotator, n in counts.items()))
-        workloads = Workload.objects.filter(project=row.project_id, annotator__in=counts)
+        changes = Case(*(When(annotator=annotator, then=Value(sign * n)) for annotator, n in counts.items()))
+        workloads = Workload.objects.filter(project=project, annotator__in=counts)
         # Always in the same order: two rounds that are returned at once may have annotators in common.
         list(workloads.select_for_update(no_key=True).order_by("pk").values_list("pk", flat=True))
-        workloads.update(taken=Greatest(F("taken") - withdrawn, 0))
+        workloads.update(taken=Greatest(F("taken") + changes, 0))
 
 
 def _change_workload(assignment: Assignment, change: int) -> None:

@@ -1,6 +1,9 @@
 """One batch: its rounds, what its sample says, and what can be done with it now."""
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
@@ -25,14 +28,16 @@ from annotation.batch_review.selectors.reviewed_items import (
 )
 from annotation.batch_review.selectors.rounds import rounds_with_counts
 from annotation.batch_review.selectors.sample_progress import sample_progress
+from annotation.batch_review.selectors.undoing import refuse_undo, undo_until
 from annotation.batch_review.selectors.visibility import later_judgements, visible_items
-from annotation.batch_review.services import regrouping, sealing, verdicts
+from annotation.batch_review.services import regrouping, sealing, undoing, verdicts
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.rounds import Round, RoundState
-from common.refusals import NotFound, Refusal
-from frontend.charts.accuracy import draw_operating_characteristic
+from common.refusals import Invalid, NotFound, Refusal
+from frontend.charts.acceptance import draw_operating_characteristic
 from frontend.pages.batch_review.corrections import appeals_by_item, build_correction
+from frontend.pages.batch_review.verdict_words import count_right, describe_class, describe_verdict
 from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.labels import answer_in_words
 from frontend.ui.paging import parse_number
@@ -78,6 +83,8 @@ def _render_batch(
         "refusal": refusal,
         "has_annotators": regrouping.has_annotators(project, latest.group),
     }
+    if context["judges"]:
+        context["undo"] = _find_undo(rounds)
     sample = getattr(shown, "sample", None)
     if sample is not None:
         sample.round = shown
@@ -86,6 +93,22 @@ def _render_batch(
         context["unsent"] = request.POST.get("reason", "")
     status = refusal.status if refusal else 200
     return render(request, "batch_review/batch/batch.html", context, status=status)
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The return that can be undone until then. refusal: why it cannot, although it is not yet too late."""
+
+    row: Round
+    until: datetime
+    refusal: Refusal | None
+
+
+def _find_undo(rounds: Sequence[Round]) -> Undo | None:
+    """rounds: the newest first."""
+    following, row = rounds[0], rounds[1] if len(rounds) > 1 else None
+    until = undo_until(row) if row else None
+    return Undo(row, until, refuse_undo(row, following)) if row and until else None
 
 
 def _has_reason_form(context: dict[str, Any]) -> bool:
@@ -102,20 +125,31 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
     progress = sample_progress(sample, drawn)
     names = class_names(sample, drawn)
     is_over = progress.judged == progress.sample or sample.round.ended_at is not None
+    hides_classes = sample.is_blind and not is_over
+    classes = [
+        describe_class(
+            names.get(tally.label, tally.label),
+            tally,
+            progress.by_class[tally.label],
+            sample,
+            hidden=hides_classes,
+        )
+        # Listing a class that has only unjudged dialogues would reveal the label of the last one.
+        for tally in progress.tallies
+        if tally.judged or (is_over and tally.sample)
+    ]
     return {
         "sample": sample,
         "progress": progress,
         "is_over": is_over,
-        "hides_classes": sample.is_blind and not is_over,
+        "hides_classes": hides_classes,
         "decision": progress.decision,
         "accepts": progress.decision is BatchVerdict.ACCEPT,
-        # Listing a class that has only unjudged dialogues would reveal the label of the last one.
-        "classes": [
-            (names.get(tally.label, tally.label), tally, progress.by_class[tally.label])
-            for tally in progress.tallies
-            if tally.judged or (is_over and tally.sample)
-        ],
-        "curve": draw_operating_characteristic(sample, len(drawn)),
+        "classes": classes,
+        "wrong": progress.judged - progress.right,
+        "count_right": count_right(progress.accuracy, sample.population),
+        "verdict": describe_verdict(sample.round, sample, progress, classes),
+        "curve": draw_operating_characteristic(sample, progress),
         "changed_later": len(later_judgements(one for entry in drawn for one in entry.judgements)),
         "pairs": controller_agreement(drawn),
         **(_describe_errors(drawn, sample, names) if is_over else {}),
@@ -235,6 +269,7 @@ def accept(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @login_required
 def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def change(user: User, row: Round) -> object:
+        _check_confirmed(request.POST.get("confirm", ""), row)
         group = request.POST.get("group", "plan")
         return verdicts.return_round(
             controller=user,
@@ -248,6 +283,27 @@ def give_back(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return _change_round(request, slug, pk, change, Capability.REVIEW, success=success)
 
 
+def _check_confirmed(typed: str, row: Round) -> None:
+    """Raise Invalid unless the number of labels that are withdrawn was typed: 2000 or 2,000."""
+    count = row.tasks.count()
+    if re.sub(r"\D", "", typed) != str(count):
+        raise Invalid(
+            _("Type %(n)d to confirm that all labels of this batch are withdrawn.") % {"n": count},
+            field="confirm",
+        )
+
+
+@require_POST
+@login_required
+def undo_return(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        decision = posted_uuid(request, "decision_id")
+        return undoing.undo_return(controller=user, round_id=row.pk, decision_id=decision)
+
+    success = _("The return is undone: the labels count again.")
+    return _change_round(request, slug, pk, change, Capability.REVIEW, success=success)
+
+
 urlpatterns = [
     path("p/<slug:slug>/batches/<int:number>/", batch, name="batch"),
     path("p/<slug:slug>/rounds/<int:pk>/seal/", seal, name="round_seal"),
@@ -256,4 +312,5 @@ urlpatterns = [
     path("p/<slug:slug>/rounds/<int:pk>/draw/", draw, name="round_draw"),
     path("p/<slug:slug>/rounds/<int:pk>/accept/", accept, name="round_accept"),
     path("p/<slug:slug>/rounds/<int:pk>/return/", give_back, name="round_return"),
+    path("p/<slug:slug>/rounds/<int:pk>/undo-return/", undo_return, name="round_undo_return"),
 ]

@@ -80,7 +80,7 @@ def test_a_passing_sample_is_accepted(client: Client, drawn: Sample, carla: User
 
 
 def test_a_failing_batch_is_returned_with_a_reason(client: Client, failed: Sample, carla: User) -> None:
-    address, sent = f"/p/quality/rounds/{failed.round_id}/return/", {"request_id": uuid4()}
+    address, sent = f"/p/quality/rounds/{failed.round_id}/return/", {"request_id": uuid4(), "confirm": "8"}
     without = post_form(client, carla, address, **sent)
     assert "Say why the batch goes back" in without.content.decode()
     assert str(sent["request_id"]) in without.content.decode()
@@ -90,6 +90,59 @@ def test_a_failing_batch_is_returned_with_a_reason(client: Client, failed: Sampl
         )
     states = Round.objects.order_by("number").values_list("state", flat=True)
     assert list(states) == [RoundState.RETURNED, RoundState.OPEN]
+
+
+@pytest.mark.parametrize("typed", ["", "7", "88"])
+def test_a_return_is_confirmed_with_its_number(
+    client: Client, failed: Sample, carla: User, typed: str
+) -> None:
+    address = f"/p/quality/rounds/{failed.round_id}/return/"
+    refused = post_form(client, carla, address, request_id=uuid4(), reason="Read twice.", confirm=typed)
+    assert refused.status_code == 422
+    assert "Type 8 to confirm" in refused.content.decode()
+    assert "Read twice." in refused.content.decode()
+    assert Round.objects.get().state == RoundState.IN_REVIEW
+
+
+def test_carla_undoes_a_return(client: Client, returned: Round, carla: User) -> None:
+    page = get_page(client, carla, BATCH)
+    assert "Round 1 was returned, and its 8 labels are withdrawn." in page
+    sent = {"decision_id": re.findall(r'name="decision_id" value="(.*?)"', page)[0]}
+    assert (
+        post_form(client, carla, f"/p/quality/rounds/{returned.pk}/undo-return/", **sent).status_code == 404
+    )
+    first = Round.objects.get(number=1)
+    for _again in range(2):
+        address = f"/p/quality/rounds/{first.pk}/undo-return/"
+        assert post_form(client, carla, address, **sent).headers["Location"] == BATCH
+    assert Round.objects.get().state == RoundState.IN_REVIEW
+    assert "Undo the return" not in get_page(client, carla, BATCH)
+
+
+def test_a_return_that_somebody_works_on_says_why_it_stays(
+    client: Client, returned: Round, carla: User, anna: User
+) -> None:
+    label_next(returned.project, anna, [1])
+    page = get_page(client, carla, BATCH)
+    assert "Undo the return" not in page
+    assert "Somebody has already worked on the next round" in page
+
+
+def test_the_verdict_is_said_in_counts(client: Client, failed: Sample, carla: User) -> None:
+    page = get_page(client, carla, BATCH)
+    assert "Return the batch: 2 of 4 are wrong; at most 1 may be." in page
+    assert "2 to 6 of the 8 labels" in page
+    assert "at most 1 wrong of 4 (at least 75 % right)" in page
+    assert page.count("rule: at most 1 of 4") == 2  # in a wide and in a narrow plot
+    assert page.index("How the sample was drawn") < page.index(str(failed.seed))
+
+
+def test_a_class_that_decides_is_named(client: Client, drawn: Sample, carla: User) -> None:
+    Sample.objects.update(class_percent=90, overall_percent=10)
+    judge_all(carla, drawn, wrong=1)
+    page = get_page(client, carla, BATCH)
+    assert "Return the batch: of the class “" in page
+    assert "is wrong, and at most 0 may be." in page
 
 
 def test_the_previous_round_keeps_its_page(client: Client, returned: Round, carla: User) -> None:
@@ -112,10 +165,10 @@ def test_a_sample_in_review_shows_no_label(client: Client, drawn: Sample, carla:
 
 def test_a_refused_return_keeps_its_reason(client: Client, failed: Sample, carla: User, chris: User) -> None:
     address = f"/p/quality/rounds/{failed.round_id}/return/"
-    refused = post_form(client, carla, address, request_id=uuid4(), reason="Read. " * 1000)
+    refused = post_form(client, carla, address, request_id=uuid4(), reason="Read. " * 1000, confirm="8")
     assert "Read. " * 999 in refused.content.decode()
     return_round(controller=chris, round_id=failed.round_id, decision_id=uuid4(), reason="Too hasty.")
-    late = post_form(client, carla, address, request_id=uuid4(), reason="Read both halves.")
+    late = post_form(client, carla, address, request_id=uuid4(), reason="Read both halves.", confirm="8")
     assert late.status_code == 409
     assert "Read both halves." in late.content.decode()  # although the batch is no longer in review
 
@@ -196,7 +249,7 @@ def test_a_round_keeps_its_thresholds(client: Client, returned: Round, carla: Us
 @pytest.mark.parametrize("reason", ["\0", "Read\0 twice."])
 def test_a_reason_with_nul_characters(client: Client, failed: Sample, carla: User, reason: str) -> None:
     address = f"/p/quality/rounds/{failed.round_id}/return/"
-    response = post_form(client, carla, address, request_id=uuid4(), reason=reason, group="plan")
+    response = post_form(client, carla, address, request_id=uuid4(), reason=reason, group="plan", confirm="8")
     stored = Round.objects.get(number=1)
     if reason == "\0":
         assert (response.status_code, stored.state) == (400, RoundState.IN_REVIEW)

@@ -1,0 +1,164 @@
+"""What a sample says about its batch, as a person would say it: counts first, then percentages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.template.defaultfilters import floatformat
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.batch_review.models import Sample
+from annotation.batch_review.selectors.sample_progress import SampleProgress, thresholds_of, wrong_allowed
+from annotation.tasks.models.rounds import Round, RoundState
+from frontend.templatetags.ui import percent
+from measures.acceptance import passes
+from measures.batch_verdict import BatchVerdict, ClassTally
+from measures.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """A class of the table. allowed: how many may be wrong; None if the class is not looked at."""
+
+    name: str
+    tally: ClassTally
+    wrong: int
+    allowed: int | None
+    right: str
+    share: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictWords:
+    """headline: the verdict and why. certainty: how much of the batch is right. rule: what decides, in counts."""
+
+    headline: str
+    certainty: str
+    rule: str
+    allowed: int
+
+
+def describe_verdict(
+    row: Round, sample: Sample, progress: SampleProgress, classes: Sequence[ClassRow]
+) -> VerdictWords:
+    thresholds = thresholds_of(sample)
+    allowed = wrong_allowed(progress.sample, thresholds.overall)
+    return VerdictWords(
+        f"{_verdict_word(row, progress)}{_(': ')}{_reason(row, sample, progress, classes, allowed)}",
+        _describe_certainty(sample, progress.accuracy),
+        _describe_rule(sample, progress.sample, allowed),
+        allowed,
+    )
+
+
+def describe_class(
+    name: str, tally: ClassTally, estimate: Estimate, sample: Sample, *, hidden: bool
+) -> ClassRow:
+    """hidden: how many of the class there are, and were drawn, is a secret."""
+    share = thresholds_of(sample).classes
+    return ClassRow(
+        name,
+        tally,
+        tally.judged - tally.correct,
+        None if share is None or hidden else wrong_allowed(tally.sample, share),
+        "" if hidden else count_right(estimate, tally.population),
+        share_right(estimate),
+    )
+
+
+def count_right(estimate: Estimate, population: int) -> str:
+    """The right labels in counts: "2 to 5 of the 8"."""
+    if estimate.low is None or estimate.high is None:
+        return ""
+    low, high = round(estimate.low * population), round(estimate.high * population)
+    if low == high:
+        return _("%(n)s of the %(all)s") % {"n": intcomma(low), "all": intcomma(population)}
+    return _("%(low)s to %(high)s of the %(all)s") % {
+        "low": intcomma(low),
+        "high": intcomma(high),
+        "all": intcomma(population),
+    }
+
+
+def share_right(estimate: Estimate) -> str:
+    return f"{percent(estimate.low)} – {percent(estimate.high)}"
+
+
+def _verdict_word(row: Round, progress: SampleProgress) -> str:
+    if row.state in (RoundState.ACCEPTED, RoundState.RETURNED):
+        return str(row.get_state_display())
+    words = {
+        BatchVerdict.ACCEPT: _("Accept the batch"),
+        BatchVerdict.RETURN: _("Return the batch"),
+        BatchVerdict.OPEN: _("Not decided yet"),
+    }
+    return words[progress.decision]
+
+
+def _reason(
+    row: Round, sample: Sample, progress: SampleProgress, classes: Sequence[ClassRow], allowed: int
+) -> str:
+    """The count that decides: of a class that fails, or of all."""
+    figures = row.figures if row.ended_at else {}
+    judged, right = figures.get("judged", progress.judged), figures.get("right", progress.right)
+    failing = [one for one in classes if _fails(one, sample)]
+    enough = progress.sample - allowed <= right + progress.sample - judged
+    if failing and enough and not sample.is_stratified:
+        return _describe_class_failure(failing[0])
+    if sample.is_stratified and progress.accuracy.value is not None:
+        return _("weighted by class, %(share)s of the labels are right, and at least %(needed)s must be.") % {
+            "share": percent(progress.accuracy.value),
+            "needed": _needed(sample),
+        }
+    wrong = judged - right
+    return ngettext(
+        "%(wrong)d of %(judged)d is wrong; %(rule)s", "%(wrong)d of %(judged)d are wrong; %(rule)s", wrong
+    ) % {"wrong": wrong, "judged": judged, "rule": _may_be(allowed, progress.sample, judged)}
+
+
+def _needed(sample: Sample) -> str:
+    return f"{floatformat(sample.overall_percent)} %"
+
+
+def _may_be(allowed: int, sample: int, judged: int) -> str:
+    if judged == sample:
+        return _("at most %(n)d may be.") % {"n": allowed}
+    return _("of all %(all)d, at most %(n)d may be.") % {"n": allowed, "all": sample}
+
+
+def _fails(row: ClassRow, sample: Sample) -> bool:
+    share = thresholds_of(sample).classes
+    return (
+        share is not None and row.tally.sample > 0 and not passes(row.tally.at_most, row.tally.sample, share)
+    )
+
+
+def _describe_class_failure(row: ClassRow) -> str:
+    if row.allowed is None:  # how many were drawn is still a secret
+        return _("too many labels of the class “%(name)s” are wrong.") % {"name": row.name}
+    return ngettext(
+        "of the class “%(name)s”, %(wrong)d of %(n)d is wrong, and at most %(allowed)d may be.",
+        "of the class “%(name)s”, %(wrong)d of %(n)d are wrong, and at most %(allowed)d may be.",
+        row.wrong,
+    ) % {"name": row.name, "wrong": row.wrong, "n": row.tally.sample, "allowed": row.allowed}
+
+
+def _describe_certainty(sample: Sample, accuracy: Estimate) -> str:
+    if accuracy.low is None or accuracy.high is None:
+        return ""
+    return _("Right in the whole batch, as far as the sample can tell: %(counts)s labels (%(shares)s).") % {
+        "counts": count_right(accuracy, sample.population),
+        "shares": share_right(accuracy),
+    }
+
+
+def _describe_rule(sample: Sample, size: int, allowed: int) -> str:
+    needed = _needed(sample)
+    if sample.is_stratified:
+        return _("weighted by class, at least %(needed)s right") % {"needed": needed}
+    return _("at most %(n)d wrong of %(all)d (at least %(needed)s right)") % {
+        "n": allowed,
+        "all": size,
+        "needed": needed,
+    }
