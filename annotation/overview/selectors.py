@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import Aggregate, Count, Exists, Min, OuterRef, Q, QuerySet
 
 from accounts.models import User
+from annotation.batch_review.models import SampleItem
+from annotation.batch_review.selectors.eligibility import judgeable_by
 from annotation.expert_review.models import ExpertReview, Verdict
 from annotation.expert_review.selectors import FOR_EXPERTS
 from annotation.labelling.selectors.workbench import NEEDS_CONFIRMATION
@@ -25,11 +27,11 @@ class Overview:
     """The counts of one project.
 
     Of the person: open (assignments), came_back (vetoed dialogues whose reasons are unread), to_confirm (labels),
-    untested (has to pass the admission test first).
+    untested (has to pass the admission test first), to_judge (batches that wait for this controller), next_batch (the
+    number of the first of these).
     Of dialogues: dialogues (finished), unreviewed, passed and vetoed (by experts), disputed (a trainer has to decide),
     labelled (the final label can be exported).
-    Of the project: tasks (planned), free (tasks with open slots), to_judge (batches that wait for a controller),
-    asked (threads without an answer), annotators.
+    Of the project: tasks (planned), free (tasks with open slots), asked (threads without an answer), annotators.
     """
 
     open: int = 0
@@ -45,6 +47,7 @@ class Overview:
     disputed: int = 0
     labelled: int = 0
     to_judge: int = 0
+    next_batch: int | None = None
     asked: int = 0
     annotators: int = 0
 
@@ -76,6 +79,7 @@ def _count_all(user: User, projects: Sequence[Project]) -> list[dict[int, dict[s
     mine = Assignment.objects.filter(annotator=user, project__in=projects)
     finished = Dialogue.objects.filter(project__in=projects, state=DialogueState.FINISHED)
     is_unreviewed = Q(review_state=ReviewState.UNREVIEWED)
+    waits = _waits_for_controller(user)
     return [
         _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
         _by_project(
@@ -96,7 +100,8 @@ def _count_all(user: User, projects: Sequence[Project]) -> list[dict[int, dict[s
         _by_project(
             Round.objects.filter(project__in=projects),
             rounds=Count("id"),
-            to_judge=Count("id", filter=Q(state__in=[RoundState.SEALED, RoundState.IN_REVIEW])),
+            to_judge=Count("id", filter=waits),
+            next_batch=Min("batch__number", filter=waits),
         ),
         _by_project(mine.filter(NEEDS_CONFIRMATION), to_confirm=Count("id")),
         _by_project(Thread.objects.filter(project__in=projects, state=ThreadState.OPEN), asked=Count("id")),
@@ -107,7 +112,16 @@ def _count_all(user: User, projects: Sequence[Project]) -> list[dict[int, dict[s
     ]
 
 
-def _by_project(rows: QuerySet[Any], **counts: Count) -> dict[int, dict[str, int]]:
+def _waits_for_controller(user: User) -> Q:
+    """Of rounds: a sample is to be drawn, the person can judge on, or everything is judged and the verdict is left."""
+    items = SampleItem.objects.filter(sample__round=OuterRef("pk"))
+    can_judge, unjudged = items.filter(judgeable_by(user)), items.filter(judgements=None)
+    return Q(state=RoundState.SEALED) | (
+        Q(state=RoundState.IN_REVIEW) & (Q(Exists(can_judge)) | ~Q(Exists(unjudged)))
+    )
+
+
+def _by_project(rows: QuerySet[Any], **counts: Aggregate) -> dict[int, dict[str, int]]:
     counted = rows.order_by().values("project").annotate(**counts)
     return {row.pop("project"): row for row in counted}
 
@@ -161,14 +175,17 @@ ONLY_IN = {
 }
 
 
-def steps_for(project: Project, granted: frozenset[Capability], counts: Overview) -> list[Step]:
-    """The steps that the person may take, the most urgent first: it is the next step on every page.
+WORK = (Step.WRITE, Step.LABEL, Step.REVIEW, Step.JUDGE, Step.DECIDE)
+
+
+def due_steps(project: Project, counts: Overview) -> list[Step]:
+    """The steps for which something waits, the most urgent first.
 
     The person's own work comes before that of others, and work that others wait for before the rest: writing before
     reviews, reviews before exports, exports before more plans.
     """
     is_labelling = project.protocol == Protocol.LABELLING
-    urgent = {
+    is_due = {
         Step.CONFIRM: bool(counts.to_confirm),
         Step.WRITE: bool(counts.open or counts.came_back or counts.free),
         Step.TEST: counts.untested,
@@ -183,10 +200,15 @@ def steps_for(project: Project, granted: frozenset[Capability], counts: Overview
         Step.PLAN: bool(counts.unplanned) if is_labelling else not counts.free,
         Step.STATISTICS: True,
     }
+    return [step for step in is_due if is_due[step]]
+
+
+def steps_for(project: Project, granted: frozenset[Capability], counts: Overview) -> list[Step]:
+    """The steps that the person may take, the most urgent first: it is the next step on every page."""
+    due = due_steps(project, counts)
     elsewhere = {
         step for protocol, steps in ONLY_IN.items() if protocol != project.protocol for step in steps
     }
-    idle = {step for step in ONLY_WHEN_DUE if not urgent[step]}
+    idle = set(ONLY_WHEN_DUE) - set(due)
     offered = [step for step in Step if NEEDS[step] in granted and step not in elsewhere | idle]
-    first = [step for step in urgent if urgent[step]]
-    return [*(step for step in first if step in offered), *(step for step in offered if step not in first)]
+    return [*(step for step in due if step in offered), *(step for step in offered if step not in due)]

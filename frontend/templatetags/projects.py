@@ -1,10 +1,12 @@
 """The tabs of a project, the same on each of its pages."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django import template
 from django.conf import settings
+from django.db.models import TextChoices
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -19,16 +21,26 @@ register = template.Library()
 C = Capability
 
 
+class Group(TextChoices):
+    WORK = "work", gettext_lazy("Work")
+    QUALITY = "quality", gettext_lazy("Quality")
+    DATA = "data", gettext_lazy("Data")
+    MODEL = "model", gettext_lazy("Models")
+    SETTINGS = "settings", gettext_lazy("Settings")
+
+
 @dataclass(frozen=True, slots=True)
 class Tab:
     """A link to one page of a project. name: the URL name of the page. needs: one of these capabilities.
 
-    pages_below: URL names of pages that are shown under this tab. protocols: those whose projects have the tab.
+    group: under which the menu lists it. pages_below: URL names of pages that are shown under this tab.
+    protocols: those whose projects have the tab.
     """
 
     name: str
     label: str | Promise
     icon: str
+    group: "Group"
     needs: frozenset[Capability]
     pages_below: frozenset[str] = frozenset()
     protocols: frozenset[str] = frozenset(Protocol)
@@ -38,11 +50,12 @@ def _tab(
     name: str,
     label: Promise,
     icon: str,
+    group: Group,
     *needs: Capability,
     under: tuple[str, ...] = (),
     protocols: tuple[str, ...] = tuple(Protocol),
 ) -> Tab:
-    return Tab(name, label, icon, frozenset(needs), frozenset(under), frozenset(protocols))
+    return Tab(name, label, icon, group, frozenset(needs), frozenset(under), frozenset(protocols))
 
 
 AUTHORING: Final = (Protocol.AUTHORING,)
@@ -52,33 +65,54 @@ ANNOTATION: Final = (*AUTHORING, *LABELLING)
 
 
 TABS: Final = (
-    _tab("project", gettext_lazy("Overview"), "home", C.SEE),
+    _tab("project", gettext_lazy("Overview"), "home", Group.WORK, C.SEE),
     _tab(
         "queue",
         gettext_lazy("Queue"),
         "pencil",
+        Group.WORK,
         C.ANNOTATE,
         under=("claim", "workbench", "label", "label_next", "confirmations"),
         protocols=ANNOTATION,
     ),
-    _tab("review", gettext_lazy("Review"), "eye", C.REVIEW, under=("review_dialogue",), protocols=AUTHORING),
+    _tab(
+        "review",
+        gettext_lazy("Review"),
+        "eye",
+        Group.WORK,
+        C.REVIEW,
+        under=("review_dialogue",),
+        protocols=AUTHORING,
+    ),
     _tab(
         "batches",
         gettext_lazy("Batches"),
         "folder",
+        Group.QUALITY,
         C.REVIEW,
         C.READ_STATISTICS,
         under=("batch", "sample", "batches_cut", "batches_plan", "batch_boards"),
         protocols=LABELLING,
     ),
-    _tab("accuracy", gettext_lazy("My accuracy"), "chart", C.ANNOTATE, protocols=LABELLING),
-    _tab("appeals", gettext_lazy("Appeals"), "info", C.DECIDE, protocols=LABELLING),
-    _tab("disputes", gettext_lazy("Disputes"), "users", C.DECIDE, under=("dispute",), protocols=LABELLING),
-    _tab("threads", gettext_lazy("Threads"), "info", C.SEE, under=("thread",), protocols=ANNOTATION),
+    _tab("accuracy", gettext_lazy("My accuracy"), "chart", Group.QUALITY, C.ANNOTATE, protocols=LABELLING),
+    _tab("appeals", gettext_lazy("Appeals"), "info", Group.QUALITY, C.DECIDE, protocols=LABELLING),
+    _tab(
+        "disputes",
+        gettext_lazy("Disputes"),
+        "users",
+        Group.QUALITY,
+        C.DECIDE,
+        under=("dispute",),
+        protocols=LABELLING,
+    ),
+    _tab(
+        "threads", gettext_lazy("Threads"), "info", Group.WORK, C.SEE, under=("thread",), protocols=ANNOTATION
+    ),
     _tab(
         "admission_test",
         gettext_lazy("Training"),
         "shield",
+        Group.QUALITY,
         C.DECIDE,
         under=("gold", "disagreement"),
         protocols=LABELLING,
@@ -87,6 +121,7 @@ TABS: Final = (
         "systems",
         gettext_lazy("Systems"),
         "chip",
+        Group.WORK,
         C.CONFIGURE,
         under=("system_new", "system_edit", "system_try"),
         protocols=ASSESSMENT,
@@ -95,6 +130,7 @@ TABS: Final = (
         "runs",
         gettext_lazy("Runs"),
         "layers",
+        Group.WORK,
         C.READ_STATISTICS,
         under=("run", "run_create", "run_links"),
         protocols=ASSESSMENT,
@@ -103,22 +139,48 @@ TABS: Final = (
         "collections",
         gettext_lazy("Collections"),
         "folder",
+        Group.WORK,
         C.READ_STATISTICS,
         under=("collection", "collection_new"),
         protocols=ASSESSMENT,
     ),
-    _tab("participants", gettext_lazy("Participants"), "users", C.READ_STATISTICS, protocols=ASSESSMENT),
-    _tab("take_part", gettext_lazy("Take part"), "pencil", C.SEE, protocols=ASSESSMENT),
-    _tab("dialogues", gettext_lazy("Dialogues"), "chat", C.READ_DIALOGUES, under=("dialogue",)),
-    _tab("statistics", gettext_lazy("Statistics"), "chart", C.READ_STATISTICS, protocols=ANNOTATION),
-    _tab("assessment_report", gettext_lazy("Report"), "chart", C.READ_STATISTICS, protocols=ASSESSMENT),
-    _tab("imports", gettext_lazy("Import"), "upload", C.IMPORT, under=("import",)),
-    _tab("exports", gettext_lazy("Export"), "download", C.EXPORT, under=("export",)),
-    _tab("snapshots", gettext_lazy("Snapshots"), "lock", C.EXPORT, under=("snapshot",), protocols=ANNOTATION),
+    _tab(
+        "participants",
+        gettext_lazy("Participants"),
+        "users",
+        Group.WORK,
+        C.READ_STATISTICS,
+        protocols=ASSESSMENT,
+    ),
+    _tab("take_part", gettext_lazy("Take part"), "pencil", Group.WORK, C.SEE, protocols=ASSESSMENT),
+    _tab("dialogues", gettext_lazy("Dialogues"), "chat", Group.DATA, C.READ_DIALOGUES, under=("dialogue",)),
+    _tab(
+        "statistics", gettext_lazy("Statistics"), "chart", Group.DATA, C.READ_STATISTICS, protocols=ANNOTATION
+    ),
+    _tab(
+        "assessment_report",
+        gettext_lazy("Report"),
+        "chart",
+        Group.QUALITY,
+        C.READ_STATISTICS,
+        protocols=ASSESSMENT,
+    ),
+    _tab("imports", gettext_lazy("Import"), "upload", Group.DATA, C.IMPORT, under=("import",)),
+    _tab("exports", gettext_lazy("Export"), "download", Group.DATA, C.EXPORT, under=("export",)),
+    _tab(
+        "snapshots",
+        gettext_lazy("Snapshots"),
+        "lock",
+        Group.DATA,
+        C.EXPORT,
+        under=("snapshot",),
+        protocols=ANNOTATION,
+    ),
     _tab(
         "trainings",
         pgettext_lazy("models", "Training"),
         "chip",
+        Group.MODEL,
         C.TRAIN,
         under=("training_new", "training_run"),
         protocols=ANNOTATION,
@@ -127,6 +189,7 @@ TABS: Final = (
         "models",
         gettext_lazy("Models"),
         "layers",
+        Group.MODEL,
         C.TRAIN,
         under=("model", "evaluation"),
         protocols=ANNOTATION,
@@ -135,6 +198,7 @@ TABS: Final = (
         "evaluators",
         gettext_lazy("Evaluators"),
         "chart",
+        Group.MODEL,
         C.TRAIN,
         under=("scoring_new", "scoring_run", "meta_evaluation"),
     ),
@@ -142,14 +206,16 @@ TABS: Final = (
         "topics",
         gettext_lazy("Topics"),
         "list",
+        Group.DATA,
         C.READ_STATISTICS,
         under=("tagging_new", "tagging_run"),
     ),
-    _tab("jobs", gettext_lazy("Jobs"), "clock", C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
+    _tab("jobs", gettext_lazy("Jobs"), "clock", Group.DATA, C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(
         "schema",
         gettext_lazy("Schema"),
         "list",
+        Group.SETTINGS,
         C.CONFIGURE,
         under=("schema_version",),
         protocols=LABELLING,
@@ -158,14 +224,39 @@ TABS: Final = (
         "study_settings",
         gettext_lazy("Study"),
         "list",
+        Group.SETTINGS,
         C.CONFIGURE,
         under=("study_statements",),
         protocols=ASSESSMENT,
     ),
-    _tab("members", gettext_lazy("Members"), "users", C.MANAGE_MEMBERS, under=("invitations",)),
-    _tab("project_settings", gettext_lazy("Settings"), "settings", C.CONFIGURE, under=("project_replan",)),
-    _tab("guidelines", gettext_lazy("Guidelines"), "book", C.SEE),
+    _tab(
+        "members", gettext_lazy("Members"), "users", Group.SETTINGS, C.MANAGE_MEMBERS, under=("invitations",)
+    ),
+    _tab(
+        "project_settings",
+        gettext_lazy("Settings"),
+        "settings",
+        Group.SETTINGS,
+        C.CONFIGURE,
+        under=("project_replan",),
+    ),
+    _tab("guidelines", gettext_lazy("Guidelines"), "book", Group.WORK, C.SEE),
 )
+
+
+# Which tabs stay in the row if there are more than MOST_TABS; the others are in the menu.
+MAIN: Final = (
+    "project", "queue", "review", "batches", "runs", "dialogues", "statistics", "assessment_report", "exports",
+    "disputes", "members", "systems", "accuracy", "take_part", "threads", "guidelines",
+)  # fmt: skip
+MOST_TABS: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class TabLink:
+    tab: Tab
+    url: str
+    is_here: bool
 
 
 @register.inclusion_tag("projects/nav.html", takes_context=True)
@@ -177,12 +268,26 @@ def project_nav(context: template.Context, project: Project) -> dict[str, Any]:
     granted = capabilities_of(request.user, project)
     match = request.resolver_match
     page_name = match.url_name if match else None
-    visible_tabs = [tab for tab in TABS if tab.needs & granted and project.protocol in tab.protocols]
-    tabs = [
-        (tab, reverse(tab.name, args=[project.slug]), page_name in {tab.name, *tab.pages_below})
-        for tab in visible_tabs
+    links = [
+        TabLink(tab, reverse(tab.name, args=[project.slug]), page_name in {tab.name, *tab.pages_below})
+        for tab in TABS
+        if tab.needs & granted and project.protocol in tab.protocols
     ]
-    return {"tabs": tabs, "project": project}
+    groups = [(group.label, [link for link in links if link.tab.group == group]) for group in Group]
+    return {
+        "tabs": main_tabs(links),
+        "groups": [(label, members) for label, members in groups if members],
+        "has_more": len(links) > MOST_TABS,
+        "project": project,
+    }
+
+
+def main_tabs(links: Sequence[TabLink]) -> list[TabLink]:
+    """At most MOST_TABS: the page that is shown, then the main ones, in the order of the tabs."""
+    ranks = {name: rank for rank, name in enumerate(MAIN)}
+    ranked = sorted(links, key=lambda link: (not link.is_here, ranks.get(link.tab.name, len(ranks))))
+    chosen = ranked[:MOST_TABS]
+    return [link for link in links if link in chosen]
 
 
 @register.simple_tag

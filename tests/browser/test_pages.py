@@ -174,6 +174,40 @@ def test_at_360_px_the_tab_of_the_page_is_in_view(signs_in: SignedIn, project: P
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_no_tab_is_cut_and_the_menu_has_the_rest(
+    signs_in: SignedIn, project: Project, mara: User, width: int, language: str
+) -> None:
+    User.objects.filter(pk=mara.pk).update(language=language)
+    page = signs_in(mara, viewport={"width": width, "height": 800})
+    page.goto("/p/chit-chat/settings/")
+    tabs = page.locator(".project-nav .tabs")
+    assert tabs.evaluate("one => one.scrollWidth <= one.clientWidth")
+    assert tabs.locator("> a:visible").count() == (6 if width == 1280 else 1)
+    tabs.locator("> button").focus()
+    page.keyboard.press("Enter")
+    menu = page.locator("#pages-menu")
+    expect(menu).to_be_visible()
+    assert menu.evaluate("one => one.scrollWidth <= one.clientWidth")
+    page.keyboard.press("Tab")
+    expect(menu.locator("a").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    tabs.locator("> button").click()
+    menu.locator("a[href$='/snapshots/']").click()
+    page.wait_for_url("**/snapshots/")
+
+
+def test_a_click_anywhere_on_a_card_opens_the_project(
+    signs_in: SignedIn, project: Project, mara: User
+) -> None:
+    page = signs_in(mara)
+    page.goto("/")
+    page.locator(".card").click(position={"x": 8, "y": 8})
+    page.wait_for_url("**/p/chit-chat/")
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
 def test_at_360_px_the_buttons_of_the_workbench_stay_in_one_row(
     anns_assignment: Assignment,
     ann: User,

@@ -16,6 +16,7 @@ from frontend.pages.projects.next_steps import next_steps
 from frontend.pages.projects.steps import NextStep
 from frontend.pages.projects.study_steps import study_overviews
 from frontend.pages.requests import signed_in
+from frontend.ui.languages import in_reader_language
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Role
 from projects.selectors import (
@@ -28,7 +29,10 @@ from projects.selectors import (
 
 @dataclass(frozen=True, slots=True)
 class Card:
+    """A project with the steps for which something waits. description: in the reader's language."""
+
     project: Project
+    description: str
     roles: list[str]
     steps: list[NextStep]
 
@@ -44,21 +48,28 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
+    """Projects in which something waits for the person come first."""
     roles = memberships_by_project(user, projects)
     seen, studies = overviews(user, projects), study_overviews(projects)
-    return [
+    cards = [
         Card(
             project,
+            in_reader_language(project.description),
             [str(Role(role).label) for role in roles.get(project.pk, [])],
-            next_steps(
-                project,
-                capabilities_of_roles(user, roles.get(project.pk, [])),
-                seen[project.pk],
-                studies[project.pk],
-            ),
+            [
+                step
+                for step in next_steps(
+                    project,
+                    capabilities_of_roles(user, roles.get(project.pk, [])),
+                    seen[project.pk],
+                    studies[project.pk],
+                )
+                if step.is_due
+            ],
         )
         for project in projects
     ]
+    return sorted(cards, key=lambda card: not card.steps)
 
 
 urlpatterns = [path("", home, name="home")]

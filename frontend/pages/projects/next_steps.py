@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
-from annotation.overview.selectors import NEEDS, Overview, Step, overviews, steps_for
+from annotation.overview.selectors import NEEDS, WORK, Overview, Step, due_steps, overviews, steps_for
 from assessment.sessions.selectors.failing_systems import failing_in_open_runs
 from frontend.pages.projects.steps import MissingSetup, NextStep
 from frontend.pages.projects.study_steps import (
@@ -60,13 +60,32 @@ def next_steps(
 
 
 def _describe_steps(project: Project, steps: Sequence[Step], seen: Overview) -> list[NextStep]:
-    return [_describe_step(STEP_STYLES[step], reverse(step, args=[project.slug]), seen) for step in steps]
+    due = due_steps(project, seen)
+    return [_describe_step(project, step, seen, is_due=step in due) for step in steps]
 
 
-def _describe_step(style: StepStyle, url: str, seen: Overview) -> NextStep:
+def _describe_step(project: Project, step: Step, seen: Overview, *, is_due: bool) -> NextStep:
+    style = STEP_STYLES[step]
     words = style.words(seen)
-    url = f"{url}#{style.fragment}" if style.fragment else url
-    return NextStep(str(style.title), words.why, words.label, url, style.icon, style.key, words.note)
+    return NextStep(
+        str(style.title),
+        words.why,
+        words.label,
+        _address(project, step, seen),
+        style.icon,
+        style.key,
+        words.note,
+        is_due=is_due,
+        is_idle=step in WORK and not is_due,
+    )
+
+
+def _address(project: Project, step: Step, seen: Overview) -> str:
+    if step is Step.JUDGE and seen.next_batch:
+        return reverse("batch", args=[project.slug, seen.next_batch])
+    fragment = STEP_STYLES[step].fragment
+    url = reverse(step, args=[project.slug])
+    return f"{url}#{fragment}" if fragment else url
 
 
 def steps_in(user: User, project: Project) -> list[NextStep]:
@@ -167,7 +186,8 @@ def _judge(seen: Overview) -> StepText:
         "%(n)d batches wait for their samples to be judged.",
         n,
     )
-    return StepText(why % {"n": n}, label, _waiting(n))
+    label = _("Judge batch %(n)d") % {"n": seen.next_batch}
+    return StepText(why % {"n": n}, label, _waiting(n) if n > 1 else "")
 
 
 def _export(seen: Overview) -> StepText:

@@ -17,6 +17,7 @@ from annotation.tasks.selectors.queue import task_counts, today_of
 from frontend.pages.projects.next_steps import missing_steps, next_steps
 from frontend.pages.projects.study_steps import StudyOverview, study_overviews
 from frontend.pages.requests import signed_in
+from frontend.ui.languages import in_reader_language
 from frontend.ui.markdown import to_html
 from jobs.models import LIVE_STATES, Job
 from jobs.selectors import MAY_SEE_JOBS, served_queues
@@ -48,7 +49,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "steps": steps,
         "missing": missing_steps(project, granted, counts, steps) if Capability.CONFIGURE in granted else [],
         "configures": Capability.CONFIGURE in granted,
-        "description": to_html(project.description),
+        "description": to_html(in_reader_language(project.description)),
         "members": members_of(project).count() if Capability.MANAGE_MEMBERS in granted else None,
         "jobs": _running_jobs(project) if MAY_SEE_JOBS & granted else [],
         "queues": served_queues(),

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """label: of the button. why: a sentence with the number that makes it urgent. note: the same in a word or two."""
+    """label: of the button. why: a sentence with the number that makes it urgent. note: the same in a word or two.
+
+    is_due: something waits. is_idle: work for which nothing waits, so that there is no button.
+    """
 
     title: str
     why: str
@@ -14,6 +17,8 @@ class NextStep:
     icon: str
     key: str = ""
     note: str = ""
+    is_due: bool = True
+    is_idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

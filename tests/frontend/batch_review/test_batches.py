@@ -16,7 +16,7 @@ from annotation.labelling.services.planning import plan_labelling
 from annotation.overview.selectors import overviews
 from annotation.tasks.models.rounds import Batch, Round, RoundState
 from frontend.pages.labelling.workbench import count_submitted
-from projects.models import Project
+from projects.models import Project, Role
 from tests.annotation.batch_review.conftest import (
     cut_one_batch,
     get_page,
@@ -26,7 +26,7 @@ from tests.annotation.batch_review.conftest import (
     post_form,
     sample_items,
 )
-from tests.annotation.conftest import imported
+from tests.annotation.conftest import Joins, imported
 
 LIST, BATCH = "/p/quality/batches/", "/p/quality/batches/1/"
 
@@ -143,6 +143,27 @@ def test_a_class_that_decides_is_named(client: Client, drawn: Sample, carla: Use
     page = get_page(client, carla, BATCH)
     assert "Return the batch: of the class “" in page
     assert "is wrong, and at most 0 may be." in page
+
+
+def test_the_start_page_leads_to_the_batch_that_waits(
+    client: Client, drawn: Sample, carla: User, chris: User, mara: User
+) -> None:
+    straight = f'href="{BATCH}"'
+    assert straight in get_page(client, carla, "/")
+    assert straight in get_page(client, chris, "/")
+    judge_item(carla, sample_items(drawn)[0], right=True)
+    for item in sample_items(drawn)[1:]:
+        judge_item(chris, item, right=True)
+    assert straight in get_page(client, carla, "/")  # for the verdict
+    Round.objects.update(state=RoundState.ACCEPTED)
+    assert straight not in get_page(client, carla, "/")
+
+
+def test_a_batch_that_waits_for_other_controllers_is_not_offered(
+    client: Client, drawn: Sample, carla: User, anna: User, joins: Joins
+) -> None:
+    joins("anna", drawn.round.project, Role.ANNOTATOR, Role.CONTROLLER)  # who labelled every dialogue of it
+    assert f'href="{BATCH}"' not in get_page(client, anna, "/")
 
 
 def test_the_previous_round_keeps_its_page(client: Client, returned: Round, carla: User) -> None:

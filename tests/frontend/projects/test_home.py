@@ -11,6 +11,7 @@ from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
 from annotation.project_setup.services import create_project
 from annotation.tasks.services.claiming import claim_next_task
+from dialogues.models import Dialogue, DialogueState, Origin
 from projects.models import Project, Role
 
 
@@ -37,13 +38,44 @@ def test_open_work_is_named(client: Client, planned: Project, ann: User) -> None
 def test_a_controller_reviews_and_does_not_write(client: Client, planned: Project, carlos: User) -> None:
     page = page_of(client, carlos)
     assert "/p/chit-chat/queue/" not in page
-    assert "Review" in page
+    assert "/p/chit-chat/review/" not in page
+    assert "Nothing waits for you here." in page
+    finish_dialogue(planned)
+    assert 'href="/p/chit-chat/review/"' in page_of(client, carlos)
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_every_role_has_a_next_step(client: Client, planned: Project, joins: Any, role: Role) -> None:
-    page = page_of(client, joins("somebody", planned, role))
-    assert "There is nothing for your roles to do here yet." not in page
+def test_every_role_can_open_the_project(client: Client, planned: Project, joins: Any, role: Role) -> None:
+    assert '<a href="/p/chit-chat/">Chit-chat</a>' in page_of(client, joins("somebody", planned, role))
+
+
+def test_projects_with_waiting_work_come_first(
+    client: Client, planned: Project, mara: User, joins: Any
+) -> None:
+    create_project(slug="later", preset="diamante", title="Another one", actor=mara)
+    later = Project.objects.get(slug="later")
+    carlos = joins("carlos", planned, Role.CONTROLLER)
+    joins("carlos", later, Role.CONTROLLER)
+    for project, other in ((planned, "Another one"), (later, "Chit-chat")):
+        Dialogue.objects.all().delete()
+        finish_dialogue(project)
+        page = page_of(client, carlos)
+        assert page.index(project.title) < page.index(other)
+
+
+def test_a_description_is_in_the_language_of_the_reader(client: Client, planned: Project, ann: User) -> None:
+    Project.objects.update(description="Chat about pets and travel. 聊聊宠物和旅行。")
+    assert "宠物" not in page_of(client, ann)
+    User.objects.update(language="zh-hans")
+    page = page_of(client, ann)
+    assert "聊聊宠物和旅行。" in page
+    assert "pets" not in page
+
+
+def finish_dialogue(project: Project) -> None:
+    Dialogue.objects.create(
+        project=project, origin=Origin.AUTHORED, state=DialogueState.FINISHED, split="train"
+    )
 
 
 def test_somebody_without_a_project_learns_whom_to_ask(client: Client, joins: Any) -> None:
