@@ -48,7 +48,7 @@ ROW_ERRORS = {
     "double_column": (_("The column %(column)s is named twice."), _("Give every column its own name.")),
     "not_array": (
         _("This format is one JSON array, and the file does not begin with [."),
-        _("Look whether it is the right format; jq -s . puts lines into an array."),
+        _("Check that it is the right format; jq -s . puts lines into an array."),
     ),
     "after_array": (_("Something follows after the end of the array."), _("One file is one array.")),
     "no_key_map": (
@@ -140,7 +140,7 @@ ROW_ERRORS = {
     # ratings of a live assessment
     "not_assessment": (
         _("This format is one JSON object with the keys metadata and data, in this order."),
-        _("Look whether it is the right format; jq '{metadata, data}' puts the keys in order."),
+        _("Check that it is the right format; jq '{metadata, data}' puts the keys in order."),
     ),
     "score_outside": (
         _("%(path)s is %(found)s, outside 0 to %(limit)s."),

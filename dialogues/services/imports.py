@@ -318,7 +318,7 @@ def _fatal_error(error: RowError, report: Report) -> Refusal:
 
 def _nothing_imported(report: Report) -> Refusal:
     if not report.refused:
-        message, remedy = _("The file holds no dialogue."), _("Look whether it is the right file and format.")
+        message, remedy = _("The file holds no dialogue."), _("Check that it is the right file and format.")
     else:
         message = ngettext(
             "Nothing was imported: %(n)d row is refused.",
@@ -327,7 +327,7 @@ def _nothing_imported(report: Report) -> Refusal:
         ) % {"n": report.refused}
         remedy = _("Correct the rows that are listed, or import again and skip them.")
         if not report.dialogues:
-            remedy = _("Correct the rows that are listed; look whether it is the right format.")
+            remedy = _("Correct the rows that are listed, and check that it is the right format.")
     return Refusal("import_refused", message, remedy, details=asdict(report))
 
 

@@ -81,7 +81,7 @@ def _tabulate_labels(card: Card) -> list[Table]:
     questions = [
         (
             f"labels-{place}",
-            _("Which labels has “%(question)s”?") % {"question": question},
+            _("Which labels does “%(question)s” have?") % {"question": question},
             _("Dialogues"),
             _by_count(counts),
         )
@@ -99,7 +99,7 @@ def _tabulate_candidates(card: Card) -> list[Table]:
     turns = _("Turns")
     return [
         ("models", _("Which models wrote the candidates?"), turns, _by_count(card["model_versions"])),
-        ("candidates", _("How many candidates had a turn?"), turns, by_number),
+        ("candidates", _("How many candidates did a turn have?"), turns, by_number),
     ]
 
 

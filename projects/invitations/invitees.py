@@ -140,4 +140,4 @@ def _mark_repeated(lines: Sequence[Line]) -> None:
     for line in lines:
         email = line.invitee.email.lower()
         if email and (earlier := first.setdefault(email, line.number)) != line.number:
-            line.problems.append(_("The address stands in line %(n)d already.") % {"n": earlier})
+            line.problems.append(_("The address is already in line %(n)d.") % {"n": earlier})

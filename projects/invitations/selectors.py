@@ -32,7 +32,7 @@ def mark_known_people(project: Project, lines: Sequence[Line]) -> None:
     for line in lines:
         email = line.invitee.email.lower()
         if email in members:
-            line.problems.append(_("%(email)s takes part already.") % {"email": line.invitee.email})
+            line.problems.append(_("%(email)s is already a member.") % {"email": line.invitee.email})
         elif email in invited:
             line.problems.append(
                 _("%(email)s has an open invitation; revoke it or make a new link.")

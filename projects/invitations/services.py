@@ -89,7 +89,7 @@ def _check_request(project: Project, people: Sequence[Invitee], days: int) -> No
     mark_known_people(project, lines)
     emails = [one.email.lower() for one in people if one.email]
     if len(emails) != len(set(emails)):
-        raise Invalid(_("An e-mail address stands there twice."), field="people")
+        raise Invalid(_("An e-mail address is listed twice."), field="people")
     problems = [{"line": line.number, "problems": line.problems} for line in lines if line.problems]
     if problems:
         first = next(line for line in lines if line.problems)

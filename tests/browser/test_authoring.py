@@ -47,7 +47,7 @@ def test_seven_rounds_by_keyboard_only(
             bench.type("I would put it in my own words.").submit()
         bench.stored(turn + 1)
     bench.press("Control+Shift+Enter")
-    expect(page.get_by_text("7 rounds, handed in.")).to_be_visible()
+    expect(page.get_by_text("7 rounds, submitted.")).to_be_visible()
     expect(page.locator("#today")).to_have_text("1 of 20 today")
     written = Assignment.objects.get(annotator=ann)
     assert written.state == AssignmentState.SUBMITTED
@@ -288,7 +288,7 @@ def test_unsent_words_are_not_left_behind_by_finishing(
     bench.type("Thr").press("Control+Shift+Enter")
     expect(bench.note).to_contain_text("There are unsent words in the input.")
     bench.press("Escape", "Control+Shift+Enter")
-    expect(page.get_by_text("1 round, handed in.")).to_be_visible()
+    expect(page.get_by_text("1 round, submitted.")).to_be_visible()
 
 
 def test_finishing_too_early_says_how_much_is_missing(

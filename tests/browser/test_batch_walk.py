@@ -126,7 +126,7 @@ def judges_open(page: Page, items: list[SampleItem]) -> None:
 def exported(page: Page, project: Project) -> list[dict[str, Any]]:
     page.goto(f"/p/{project.slug}/exports/")
     page.get_by_label("diqad", exact=True).check()
-    expect(page.locator("#preview")).to_contain_text(f"{BATCH} of {BATCH + REST} dialogues would leave")
+    expect(page.locator("#preview")).to_contain_text(f"{BATCH} of {BATCH + REST} dialogues would be exported")
     page.locator("#export button[type=submit]").click()
     link = page.locator("a[href$='/file/']")
     link.wait_for()
@@ -193,7 +193,7 @@ def test_a_batch_is_labelled_judged_returned_relabelled_accepted_and_exported(
     judging.wait_for_url(f"**{address}1/")
     expect(judging.locator("body")).to_contain_text("The sample passes: accept the batch")
     press(judging, "Control+Enter")
-    expect(judging.locator("body")).to_contain_text("Accepted: its labels may leave.")
+    expect(judging.locator("body")).to_contain_text("Accepted: its labels can be exported.")
     second = Round.objects.get(project=project, batch__number=1, number=2)
     assert (second.state, second.figures["right"], second.figures["judged"]) == (
         "accepted",

@@ -66,7 +66,7 @@ def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     expect(bench.answer("verify").locator("[aria-pressed=true]")).to_have_count(1)
     expect(bench.badge).to_have_text("1 waiting to send")
     bench.asks("quality").press("5").submit()
-    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
     expect(bench.nothing).to_contain_text("2 submissions wait here and are not lost.")
     bench.page.context.set_offline(False)
     eventually(lambda: len(stored(ann)) == 2, "both")
@@ -107,7 +107,7 @@ def test_prefetched_dialogues_are_used_while_the_server_is_down_and_the_network_
     bench.press("5").with_ahead().submit().goes_on_from(first)
     second = bench.shown
     bench.press("n", "5").submit()
-    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
     expect(bench.nothing).to_contain_text("2 submissions wait here and are not lost.")
     bench.page.unroute(down)
     eventually(lambda: len(stored(ann)) == 2, "both")
@@ -121,7 +121,7 @@ def test_the_first_dialogue_comes_by_itself_when_the_server_is_back(mara: User, 
     down = "**/labelling/claim/"
     page.route(down, lambda route: route.fulfill(status=503))
     bench = LabelBench.open(page, project)
-    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
     page.unroute(down)
     bench.asks("verify")
 
@@ -152,12 +152,12 @@ def test_retrying_reports_a_server_that_went_down(mara: User, signs_in: SignedIn
     page = signs_in(annotator("ann", project), **ROUTED)
     page.route(CLAIM, lambda route: route.fulfill(status=503))
     bench = LabelBench.open(page, project)
-    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
     page.unroute(CLAIM)
-    expect(bench.nothing).to_contain_text("All that is left is being worked on by others.")
+    expect(bench.nothing).to_contain_text("Others are working on everything that is left.")
     page.route(CLAIM, lambda route: route.fulfill(status=503))
     bench.press("n")
-    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_cached_dialogue_that_cannot_be_labelled_is_skipped_while_the_server_i
     with bench.page.expect_response(CLAIM):
         bench.press("5")
     bench.submit()
-    expect(bench.nothing).to_contain_text("No more dialogues lie ready in this browser.")
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
 
 
 def test_a_claim_whose_answer_was_lost_is_repeated_after_the_dialogue_at_hand(

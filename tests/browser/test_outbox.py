@@ -70,7 +70,7 @@ def test_an_opening_that_waits_to_be_sent_says_when_candidates_come(
     bench.type(OPENING).submit()
     for _time in ("sent", "reloaded"):
         expect(title).to_have_text("Candidates")
-        expect(message).to_contain_text("Candidates come when it is back. Go on writing by yourself")
+        expect(message).to_contain_text("Candidates come when it is back. Write on your own")
         expect(bench.places).to_have_count(0)
         bench.reload()
 
@@ -231,7 +231,7 @@ def test_a_lease_that_is_gone_is_explained_and_the_words_stay(
     expect(bench.notices).to_contain_text("it has gone to somebody else")
     expect(bench.field).to_have_value("Too late.")
     Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=1)
-    bench.notices.get_by_role("button", name="Take it up again").click()
+    bench.notices.get_by_role("button", name="Resume it").click()
     expect(bench.notices).to_be_empty()
     bench.submit().stored(2)
     anns_assignment.refresh_from_db()

@@ -63,7 +63,7 @@ def take_back_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
         return assignment
     if assignment.state != AssignmentState.SUBMITTED:
         raise Refusal(
-            "not_finished", _("This dialogue is not finished."), _("Take it up again from your queue.")
+            "not_finished", _("This dialogue is not finished."), _("Resume it from your queue.")
         )
     assignment.dialogue = Dialogue.objects.select_for_update(no_key=True).get(pk=assignment.dialogue_id)
     if is_being_judged(assignment.dialogue):

@@ -18,7 +18,7 @@ MAX_SUBMISSIONS = 200  # of one dialogue, revisions included
 UNPLANNED = "unplanned"
 LABEL_STATES = [
     *((state.value, state.label) for state in TaskState if state != TaskState.WITHDRAWN),
-    (UNPLANNED, _("Given to nobody yet")),
+    (UNPLANNED, _("Not planned yet")),
 ]
 
 

@@ -146,8 +146,8 @@ def _check_open(locked: LockedAssignment) -> None:
     if assignment.state == AssignmentState.RELEASED:
         raise Refusal(
             "not_writable",
-            _("You have passed this dialogue by."),
-            _("Your answers are still here. Take it up again from your queue, if nobody else has it."),
+            _("You have skipped this dialogue."),
+            _("Your answers are still here. Resume it from your queue, if nobody else has it."),
         )
     check_not_sealed(task)
     if assignment.state != AssignmentState.SUBMITTED:

@@ -167,8 +167,8 @@ def _over_the_limit(claim: _Claim) -> Refusal | None:
     return Refusal(
         "limit_reached",
         ngettext(
-            "You have done your %(n)d dialogue of this project.",
-            "You have done your %(n)d dialogues of this project.",
+            "You have finished your %(n)d dialogue in this project.",
+            "You have finished your %(n)d dialogues in this project.",
             limit,
         )
         % {"n": limit},
@@ -193,7 +193,7 @@ def _too_far_ahead(claim: _Claim) -> Refusal | None:
             ahead,
         )
         % {"n": ahead},
-        _("This project wants everybody to label about as many. Go on when the others have caught up."),
+        _("In this project everybody labels about the same number. Continue when the others have caught up."),
         details={"ahead": ahead, "until": (active_at + AT_WORK_FOR).isoformat()},
     )
 
@@ -254,11 +254,11 @@ def _nothing_left(claim: _Claim, held: int) -> Refusal:
         return Refusal(
             "all_done",
             _("Everything in this project is done."),
-            _("Thank you. Look into your other projects."),
+            _("Thank you. Have a look at your other projects."),
         )
     return Refusal(
         "all_claimed",
-        _("All that is left is being worked on by others."),
+        _("Others are working on everything that is left."),
         _("Try again later: what they give back becomes free."),
         details={"until": until.isoformat() if until else None},
     )

@@ -261,7 +261,7 @@ def accept(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             controller=user, round_id=row.pk, decision_id=posted_uuid(request, "request_id"), reason=reason
         )
 
-    success = _("Accepted: its labels may leave.")
+    success = _("Accepted: its labels can be exported.")
     return _change_round(request, slug, pk, change, Capability.REVIEW, success=success)
 
 

@@ -126,7 +126,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _render_list(request, user, project, plan_form=form)
     update_batch_plan(project=project, actor=user, changes=form.cleaned_data)
-    messages.success(request, _("Saved. It holds for samples that are drawn from now on."))
+    messages.success(request, _("Saved. It applies to samples drawn from now on."))
     return redirect("batches", slug)
 
 

@@ -66,7 +66,7 @@ LABELS: Final = {
     "planned": gettext_lazy("Planned"),
     "collection": gettext_lazy("Collection"),
     "tagger": gettext_lazy("Tagger"),
-    "replaces": gettext_lazy("Also tag dialogues again that a machine tagged"),
+    "replaces": gettext_lazy("Also retag dialogues that a machine tagged"),
     "tagged": gettext_lazy("dialogues tagged"),
     "unanswered": gettext_lazy("without an answer"),
 }

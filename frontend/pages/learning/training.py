@@ -276,7 +276,7 @@ def training_cancel(request: HttpRequest, slug: str, run_id: UUID) -> HttpRespon
 @login_required
 def training_resume(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
     resume_training(run=_run_in(signed_in(request), slug, run_id), actor=signed_in(request))
-    messages.success(request, _("It goes on from its last checkpoint as soon as a worker is free."))
+    messages.success(request, _("It continues from its last checkpoint as soon as a worker is free."))
     return redirect("training_run", slug, run_id)
 
 

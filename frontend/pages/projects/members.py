@@ -266,7 +266,7 @@ def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse
 
 
 def _removed(change: RolesChange) -> str:
-    return _("%(name)s takes part no longer. The work stays.") % {"name": change.user.shown_name}
+    return _("%(name)s is no longer a member. The work stays.") % {"name": change.user.shown_name}
 
 
 def _refused(request: HttpRequest, project: Project, username: str, refusal: Refusal) -> HttpResponse:

@@ -105,7 +105,7 @@ def _waiting(n: int) -> str:
 def _write(seen: Overview) -> StepText:
     notes = []
     if seen.open:
-        why, label = _describe_open(seen.open), _("Go on writing")
+        why, label = _describe_open(seen.open), _("Continue writing")
         notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
     else:
         why, label = _("You hold no dialogue at the moment."), _("Write")
@@ -136,11 +136,11 @@ def _test(_seen: Overview) -> StepText:
 
 def _label(seen: Overview) -> StepText:
     if seen.open:
-        return StepText(_describe_open(seen.open), _("Go on labelling"))
+        return StepText(_describe_open(seen.open), _("Continue labelling"))
     if not seen.free:
         return StepText(_("No dialogue waits for anybody at the moment."), _("Label"))
     n = seen.free
-    why = ngettext("%(n)d dialogue still wants somebody.", "%(n)d dialogues still want somebody.", n)
+    why = ngettext("%(n)d dialogue still needs an annotator.", "%(n)d dialogues still need an annotator.", n)
     return StepText(why % {"n": n}, _("Label"))
 
 
@@ -191,17 +191,17 @@ def _judge(seen: Overview) -> StepText:
 
 
 def _export(seen: Overview) -> StepText:
-    n, why = 0, _("Take the dialogues and every judgement on them out as a file.")
+    n, why = 0, _("Export the dialogues and every judgement on them as a file.")
     if n := seen.labelled:
         why = ngettext(
-            "%(n)d dialogue has its final label: take it out as a file.",
-            "%(n)d dialogues have their final labels: take them out as a file.",
+            "%(n)d dialogue has its final label and can be exported.",
+            "%(n)d dialogues have their final labels and can be exported.",
             n,
         )
     elif n := seen.passed:
         why = ngettext(
-            "Experts passed %(n)d dialogue: take it out as a file.",
-            "Experts passed %(n)d dialogues: take them out as a file.",
+            "Experts passed %(n)d dialogue, which can be exported.",
+            "Experts passed %(n)d dialogues, which can be exported.",
             n,
         )
     return StepText(why % {"n": n}, _("Export"))
@@ -216,12 +216,12 @@ def _plan(seen: Overview) -> StepText:
     n = seen.unplanned
     if not n:
         return StepText(_("No dialogue is left to be written."), _("Plan more"))
-    why = ngettext("%(n)d dialogue is given to nobody yet.", "%(n)d dialogues are given to nobody yet.", n)
+    why = ngettext("%(n)d dialogue is not planned yet.", "%(n)d dialogues are not planned yet.", n)
     return StepText(why % {"n": n}, _("Plan them"))
 
 
 def _import(_seen: Overview) -> StepText:
-    return StepText(_("Bring in a file; broken lines are named with their number."), _("Import"))
+    return StepText(_("Import a file; broken lines are reported with their numbers."), _("Import"))
 
 
 def _statistics(_seen: Overview) -> StepText:
@@ -231,7 +231,7 @@ def _statistics(_seen: Overview) -> StepText:
 
 def _people(seen: Overview) -> StepText:
     if seen.annotators:
-        return StepText(_("Add people, make accounts, give and take roles."), _("Members"))
+        return StepText(_("Add people, create accounts, assign and remove roles."), _("Members"))
     return StepText(_("Nobody has the role “Annotator”."), _("Add people"))
 
 
@@ -246,9 +246,9 @@ STEP_STYLES = {
     Step.JUDGE: StepStyle(gettext_lazy("Batch review"), "eye", "r", _judge),
     Step.EXPORT: StepStyle(gettext_lazy("Data"), "download", "e", _export),
     Step.TRAIN: StepStyle(gettext_lazy("Models that learn"), "chip", "t", _train),
-    Step.PLAN: StepStyle(gettext_lazy("Dialogues to be given out"), "plus", "p", _plan, fragment="plan"),
+    Step.PLAN: StepStyle(gettext_lazy("Dialogues to plan"), "plus", "p", _plan, fragment="plan"),
     Step.PEOPLE: StepStyle(gettext_lazy("People"), "users", "m", _people),
-    Step.STATISTICS: StepStyle(gettext_lazy("How it goes"), "chart", "s", _statistics),
+    Step.STATISTICS: StepStyle(gettext_lazy("How it is going"), "chart", "s", _statistics),
     Step.IMPORT: StepStyle(gettext_lazy("Dialogues from elsewhere"), "upload", "", _import),
 }
 
@@ -297,7 +297,7 @@ def _missing_in_labelling(
     elif seen.unplanned:
         url = reverse("project_settings", args=[project.slug])
         found.append(
-            MissingSetup(_("Some dialogues are given to nobody yet."), _("Plan them"), f"{url}#plan")
+            MissingSetup(_("Some dialogues are not planned yet."), _("Plan them"), f"{url}#plan")
         )
     if project.labelling.schema_id is None:
         found.append(

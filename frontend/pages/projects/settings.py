@@ -215,7 +215,7 @@ def authoring(request: HttpRequest, slug: str) -> HttpResponse:
         return _render(request, user, project, authoring_form=form)
     changes = {name: form.cleaned_data[name] for name in form.changed_data}
     update_authoring(project=project, actor=user, changes=changes)
-    messages.success(request, _("Saved. It holds from the next turn on."))
+    messages.success(request, _("Saved. It applies from the next turn on."))
     return redirect("project_settings", slug)
 
 
@@ -230,7 +230,7 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
     update_labelling(project=project, actor=user, changes=form.cleaned_data)
     if "overlap" in form.changed_data:
         return _offer_replan(request, project, form.cleaned_data["overlap"])
-    messages.success(request, _("Saved. It holds from the next dialogue on."))
+    messages.success(request, _("Saved. It applies from the next dialogue on."))
     return redirect("project_settings", slug)
 
 

@@ -65,7 +65,7 @@ def sample_jobs() -> list[Job]:
     begun, ended = timezone.now() - timedelta(minutes=4), timezone.now() - timedelta(minutes=1)
     broken = {
         "error": _("Line 312: “utterances” is not a list."),
-        "remedy": _("Mend the line, or import again and skip broken lines."),
+        "remedy": _("Correct the line, or import again and skip broken lines."),
     }
     states: list[dict[str, Any]] = [
         {"state": JobState.QUEUED, "done": 0},

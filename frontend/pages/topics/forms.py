@@ -83,7 +83,7 @@ class TaggingForm(forms.Form):
         if project.language == DialogueLanguage.CHINESE:
             self.initial["language"] = "zh"  # of the judge's prompt
         self.fields["replaces"] = forms.BooleanField(
-            label=gettext_lazy("Also tag dialogues again that a machine tagged"),
+            label=gettext_lazy("Also retag dialogues that a machine tagged"),
             required=False,
             help_text=gettext_lazy("What a person or an imported file said is never replaced."),
         )

@@ -80,7 +80,7 @@ _REASONS = {
     ),
     Protocol.LABELLING: (
         gettext_lazy(
-            "Dialogues not exported: %(n)d without a final label that may leave (--include-unreviewed)."
+            "Dialogues not exported: %(n)d without a final label that can be exported (--include-unreviewed)."
         ),
         _PRIVATE,
     ),

@@ -76,7 +76,7 @@ def start_tagging(
         raise Refusal(
             "nothing_to_tag",
             _("Every finished dialogue has a topic already, or there is none yet."),
-            _("Import dialogues, or tag those again that a machine tagged."),
+            _("Import dialogues, or retag those that a machine tagged."),
         )
     job = start_job(
         id=run_id, kind=KIND, project=project, actor=actor, parameters=request, queue=QUEUE, enqueue=enqueue

@@ -60,10 +60,10 @@ def previewed(browser: Client, query: str = "") -> str:
 def test_the_preview_counts_what_leaves_and_why_the_rest_stays(erics_browser: Client, six: None) -> None:
     splits = "&splits=train&splits=valid&splits=test"
     preview = previewed(erics_browser, splits)
-    assert "2 of 6 dialogues would leave" in preview
+    assert "2 of 6 dialogues would be exported" in preview
     assert "No expert has judged them 3" in preview
     assert "An expert vetoed them 1" in preview
-    assert "5 of 6 dialogues would leave" in previewed(erics_browser, splits + "&include_unreviewed=on")
+    assert "5 of 6 dialogues would be exported" in previewed(erics_browser, splits + "&include_unreviewed=on")
     preview = previewed(erics_browser, "&splits=test")
     assert "0 of 6" in preview
     assert "In another split 2" in preview

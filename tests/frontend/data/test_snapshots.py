@@ -160,7 +160,7 @@ def test_the_preview_of_an_export_counts_the_frozen_dialogues(taken: Taken, eric
     Dialogue.objects.update(review_state=ReviewState.VETOED)
     address = reverse("exports", args=["chit-chat"])
     query = f"?part=preview&format=sft&splits=train&snapshot={snapshot.pk}"
-    assert "2 of 2 dialogues would leave" in words(html(erics_browser.get(address + query)))
+    assert "2 of 2 dialogues would be exported" in words(html(erics_browser.get(address + query)))
 
 
 def test_a_push_is_a_job(taken: Taken, erics_browser: Client) -> None:

@@ -104,7 +104,7 @@ def test_the_scores_of_a_finished_run(erics_browser: Client, filled: Project) ->
 def test_stop_and_start_again(erics_browser: Client, filled: Project) -> None:
     run = waiting(filled)
     erics_browser.post(page_of(run) + "cancel/")
-    assert "goes on behind the last reply" in text_of(erics_browser.get(page_of(run)))
+    assert "continues after the last reply" in text_of(erics_browser.get(page_of(run)))
     erics_browser.post(page_of(run) + "retry/")
     assert Job.objects.get(pk=run.pk).state == JobState.QUEUED
 

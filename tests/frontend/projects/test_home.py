@@ -31,7 +31,7 @@ def test_an_annotator_writes(client: Client, planned: Project, ann: User) -> Non
 def test_open_work_is_named(client: Client, planned: Project, ann: User) -> None:
     claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
     page = page_of(client, ann)
-    assert "Go on writing" in page
+    assert "Continue writing" in page
     assert "1 open" in page
 
 

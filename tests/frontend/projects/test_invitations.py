@@ -121,7 +121,7 @@ def test_a_bad_line_stops_the_list_even_when_confirmed(
     assert answer.status_code == 422
     html = text_of(answer)
     assert "2 lines cannot be invited" in html
-    assert "ann@example.org takes part already." in html
+    assert "ann@example.org is already a member." in html
     assert "There is no role “boss”." in html
     assert not Invitation.objects.exists()
 

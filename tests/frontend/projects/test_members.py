@@ -40,7 +40,7 @@ def test_a_tick_changes_the_roles_and_offers_the_way_back(acts: Acts, project: P
 def test_a_removed_line_offers_the_way_back(acts: Acts, project: Project, ann: User) -> None:
     html = text_of(acts("remove", "ann"))
     assert not Membership.objects.filter(user=ann).exists()
-    assert "takes part no longer" in html
+    assert "is no longer a member" in html
     acts("roles", "ann", before=re.findall(r'name="before" value="([\w,]+)"', html))
     assert Membership.objects.get(user=ann).roles == ["annotator"]
 

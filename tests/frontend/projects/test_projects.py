@@ -74,7 +74,7 @@ def test_an_annotator_is_led_to_the_open_dialogue(
     client.force_login(ann)
     html = text_of(client.get(reverse("project", args=["chit-chat"])))
     assert "You have 1 open dialogue." in html
-    assert "Go on writing" in html
+    assert "Continue writing" in html
     assert "0 of 20 today" in html
     assert "No worker for candidates" not in html  # nothing that an annotator could mend
 

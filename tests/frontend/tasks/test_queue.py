@@ -80,7 +80,7 @@ def test_all_claimed_by_others_says_until_when(anns_browser: Client, planned: Pr
     until = timezone.now() + timedelta(minutes=12)
     Assignment.objects.update(lease_until=until)
     page = anns_browser.post(NEXT, {"claim_id": uuid4()}).content.decode()
-    assert "All that is left is being worked on by others." in page
+    assert "Others are working on everything that is left." in page
     assert until.strftime("%Y-%m-%dT%H:%M") in page
 
 

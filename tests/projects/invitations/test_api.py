@@ -49,7 +49,7 @@ def test_a_second_send_returns_the_same(program: Program, project: Project, mara
 def test_bad_people_are_named_by_line(program: Program, project: Project, mara: User) -> None:
     answer = post(program(mara), NORA, {"email": "mara@example.org", "roles": ["annotator"]})
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
-    assert answer.json()["lines"] == [{"line": 2, "problems": ["mara@example.org takes part already."]}]
+    assert answer.json()["lines"] == [{"line": 2, "problems": ["mara@example.org is already a member."]}]
     assert not Invitation.objects.exists()
 
 

@@ -56,7 +56,7 @@ def test_each_problem_is_named(line: str, problem: str) -> None:
 def test_an_address_may_stand_there_once() -> None:
     first, second = parse_people("Nora,nora@example.org,annotator\nN.,NORA@example.org,annotator")
     assert first.problems == []
-    assert second.problems == ["The address stands in line 1 already."]
+    assert second.problems == ["The address is already in line 1."]
 
 
 @given(st.text(max_size=200))

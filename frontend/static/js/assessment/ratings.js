@@ -86,7 +86,7 @@ function markMissing() {
 
 form.addEventListener("submit", (event) => {
   const missing = markMissing();
-  byId("problem").textContent = missing ? gettext("Please answer everything. What is open is marked.") : "";
+  byId("problem").textContent = missing ? gettext("Please answer everything. Unanswered questions are marked.") : "";
   if (!missing) return;
   event.preventDefault();
   missing.focus();

@@ -176,7 +176,7 @@ export class CandidateList {
     else
       this.showMessage(
         gettext("No connection. Candidates come when it is back."),
-        gettext("Go on writing by yourself if you like: nothing is lost."),
+        gettext("Write on your own if you like: nothing is lost."),
       );
   }
 

@@ -310,7 +310,7 @@ export class Candidates {
     const isOver = !isAgain && (newest?.ordinal ?? 0) >= this.options.settings.new_sets_per_turn;
     this.view.showMoreButton({
       text: isAgain ? gettext("Try again") : gettext("New"),
-      title: isOver ? gettext("No more new sets in this turn.") : "",
+      title: isOver ? gettext("No more new candidates for this turn.") : "",
       isOff: isOver || !newest || isLive(newest) || !this.#isOpen,
       isAgain,
     });

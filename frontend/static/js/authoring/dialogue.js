@@ -149,7 +149,7 @@ export class Conversation {
       position === 0
         ? gettext("Write an opening as A: concrete, about anything people talk about.")
         : isEnough
-          ? gettext("Long enough: finish it, or write on as {speaker}.")
+          ? gettext("Long enough: finish it, or continue as {speaker}.")
           : gettext("Continue as {speaker}: pick a candidate, revise it, or write your own.");
     byId("task").textContent = isOpen ? format(task, { speaker }) : "";
     byId("writes").textContent = format(gettext("{speaker} writes"), { speaker });
@@ -170,10 +170,10 @@ export function fitToKeyboard() {
 
 /** @type {Record<string, { text: string, remedy: string }>} */
 const STATES = {
-  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Write on to take it up again.") },
+  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Keep writing to resume it.") },
   expired: {
     text: gettext("This dialogue was kept for you until {when}."),
-    remedy: gettext("Write on to take it up again, as long as nobody else has."),
+    remedy: gettext("Keep writing to resume it, unless somebody else has taken it."),
   },
   submitted: {
     text: gettext("This dialogue is finished."),
@@ -181,7 +181,7 @@ const STATES = {
   },
   reading: {
     text: gettext("This dialogue is finished, and an expert is reading it."),
-    remedy: gettext("It cannot be taken back any more; the verdict appears in your queue."),
+    remedy: gettext("You can no longer take it back; the verdict will appear in your queue."),
   },
   passed: {
     text: gettext("Experts passed this dialogue."),
@@ -193,7 +193,7 @@ const STATES = {
   },
   released: {
     text: gettext("You gave this dialogue back."),
-    remedy: gettext("You can take it up again as long as nobody else has."),
+    remedy: gettext("You can resume it until somebody else takes it."),
   },
 };
 
@@ -246,7 +246,7 @@ export function showState(bench) {
   const key = state === "submitted" && decision ? decision : state;
   const isFinished = state === "submitted";
   const takeUp = {
-    label: isFinished ? gettext("Take it back") : gettext("Take it up again"),
+    label: isFinished ? gettext("Take it back") : gettext("Resume it"),
     run: () => void bench.takeUp(isFinished ? "take-back" : "resume"),
   };
   const { text, remedy } = STATES[key];
@@ -257,7 +257,7 @@ export function showState(bench) {
 /** Actions to offer if somebody else may have the dialogue. @param {Workbench} bench */
 export function waysOut(bench) {
   return [
-    { label: gettext("Take it up again"), run: () => void bench.takeUp("resume") },
+    { label: gettext("Resume it"), run: () => void bench.takeUp("resume") },
     { label: gettext("To the queue"), run: () => location.assign(bench.state.urls.queue) },
   ];
 }

@@ -39,7 +39,7 @@ export async function finish(bench) {
   bench.showToday(today);
   const n = Math.floor(now.utterance_count / 2);
   const sentences = [
-    format(ngettext("{n} round, handed in.", "{n} rounds, handed in.", n), { n }),
+    format(ngettext("{n} round, submitted.", "{n} rounds, submitted.", n), { n }),
     format(gettext("{n} of {goal} today."), { n: today.finished, goal: today.goal }),
   ];
   if (today.finished === today.goal) sentences.push(gettext("That is today's goal. Well done."));

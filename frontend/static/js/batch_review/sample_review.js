@@ -91,7 +91,7 @@ export class SampleReview {
   /** @param {Item} item */
   #askWhetherRight(item) {
     this.view.showLabel(item);
-    this.view.enter("choose", gettext("Does the label hold?"));
+    this.view.enter("choose", gettext("Is the label right?"));
     this.#showQuestions(item, item.label ?? undefined, false);
     /** @type {HTMLElement} */ (document.querySelector(".pane.work .pane-body")).focus({ preventScroll: true });
   }

@@ -32,8 +32,8 @@ export class SampleView {
     const question = state.questionOf(Number(Object.keys(state.schemas).at(-1)), state.checked);
     const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
     byId("checked").textContent = question
-      ? format(gettext("Checked is: {question}"), { question: question.text[language] })
-      : gettext("Checked is every compared answer.");
+      ? format(gettext("This sample checks: {question}"), { question: question.text[language] })
+      : gettext("This sample checks every compared answer.");
   }
 
   /** Show the buttons, texts and fields of a stage. @param {Stage} stage  @param {string} [task] */
@@ -101,7 +101,7 @@ export class SampleView {
       own: this.state.checkedText(item, judgement.answers),
     };
     const message = judgement.is_right ? gettext("Label: {label}") : gettext("Label: {label}. You: {own}.");
-    const verdict = judgement.is_right ? gettext("The label holds.") : gettext("The label does not hold.");
+    const verdict = judgement.is_right ? gettext("The label is right.") : gettext("The label is wrong.");
     this.showVerdict(judgement.is_right ? "good" : "bad", verdict, this.state.checked ? format(message, texts) : "");
     this.#showLater(item, judgement.later);
     this.reason.value = judgement.reason;
@@ -197,9 +197,9 @@ function drawStrip(cells, current, label) {
 function describeOutlook({ decision, judged, sample, spare }) {
   const isWhole = judged === sample;
   if (decision === "accept")
-    return isWhole ? gettext("The sample passes.") : gettext("It passes, whatever the rest says.");
+    return isWhole ? gettext("The sample passes.") : gettext("It passes, whatever is found in the rest.");
   if (decision === "return")
-    return isWhole ? gettext("The sample does not pass.") : gettext("It cannot pass any more.");
+    return isWhole ? gettext("The sample does not pass.") : gettext("It can no longer pass.");
   if (spare === null) return gettext("Both verdicts are possible.");
   if (spare >= sample - judged) return gettext("Both verdicts are possible: a class can still fall short.");
   return spare === 0
@@ -229,7 +229,7 @@ function drawSampleProgress({ sample_progress: sampleProgress, left }, nameClass
   progressPart("needed").textContent = describeNeeded(sampleProgress);
   progressPart("failing").hidden = failing.length === 0;
   const names = list.format(failing.map(nameClass));
-  progressPart("failing").textContent = format(gettext("Class that fell short: {names}"), { names });
+  progressPart("failing").textContent = format(gettext("Below the accuracy needed: {names}"), { names });
   const table = /** @type {HTMLTableElement} */ (byId("sample-progress").querySelector("table"));
   table.hidden = classes.every(({ label }) => !nameClass(label));
   table.tBodies[0].replaceChildren(...classes.map((row) => createClassRow(row, nameClass(row.label))));

@@ -102,7 +102,7 @@ export class QuestionFields {
     const required = createElement("div", "field-row");
     required.append(this.#createRequired(question, path, redraw));
     if (isPart(question.required))
-      required.append(fields.createYaml(question, "required", gettext("Has to be answered when"), path, example));
+      required.append(fields.createYaml(question, "required", gettext("Required when"), path, example));
     body.append(required);
     if (question.scope === "utterance") body.append(fields.createSpeakers(question, path));
     body.append(createGuidelines(fields, question, path), this.#createSets(question, path));
@@ -124,7 +124,7 @@ export class QuestionFields {
   /** @param {Part} question  @param {string} path  @param {() => void} redraw */
   #createRequired(question, path, redraw) {
     const choice = { how: question.required === false ? "no" : isPart(question.required) ? "when" : "yes" };
-    return this.fields.createSelect(choice, "how", gettext("Has to be answered"), path, REQUIRED, () => {
+    return this.fields.createSelect(choice, "how", gettext("Required"), path, REQUIRED, () => {
       if (choice.how === "yes") delete question.required;
       else question.required = choice.how === "no" ? false : new Raw("{question: …, in: […]}");
       redraw();

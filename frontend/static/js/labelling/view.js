@@ -13,14 +13,14 @@ import { isOpen } from "./queue.js";
 const FLOOR_MARGIN_S = 0.15;
 /** @type {Record<string, { text: string, remedy: string }>} */
 const STATES = {
-  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Go on to take it up again.") },
+  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Continue to resume it.") },
   expired: {
     text: gettext("This dialogue was kept for you until {when}."),
-    remedy: gettext("Go on to take it up again, as long as nobody else has."),
+    remedy: gettext("Continue to resume it, unless somebody else has taken it."),
   },
   released: {
     text: gettext("You gave this dialogue back."),
-    remedy: gettext("You can take it up again as long as nobody else has."),
+    remedy: gettext("You can resume it until somebody else takes it."),
   },
   submitted: {
     text: gettext("You submitted this dialogue."),
@@ -102,7 +102,7 @@ export class View {
 
   /** @param {Assignment} assignment  @param {number} left */
   #leftText({ stage }, left) {
-    if (left === 0) return gettext("Everything is answered: submit.");
+    if (left === 0) return gettext("Everything is answered; you can submit.");
     if (stage !== "confirmation") return format(ngettext("{n} answer left", "{n} answers left", left), { n: left });
     const text = ngettext(
       "Somebody else answered {n} question differently: keep yours or change it.",
@@ -146,7 +146,7 @@ export class View {
   /** @param {Assignment} assignment  @param {string} state */
   #showStateNotice(assignment, state) {
     const { text, remedy } = STATES[state];
-    const takeUp = { label: gettext("Take it up again"), run: () => void this.bench.takeUpAgain() };
+    const takeUp = { label: gettext("Resume it"), run: () => void this.bench.takeUpAgain() };
     this.bench.notices.show("state", {
       tone: "",
       text: format(text, { when: clock(assignment.lease_until) }),
@@ -219,7 +219,7 @@ export function showEmptyPage(reason, isAway) {
 function offlineReason() {
   return {
     code: "offline",
-    message: gettext("No more dialogues lie ready in this browser."),
+    message: gettext("No more dialogues are stored in this browser."),
     remedy: gettext("The next one comes by itself when the connection is back."),
   };
 }
