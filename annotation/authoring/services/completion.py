@@ -62,9 +62,7 @@ def take_back_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
     if assignment.state == AssignmentState.ACTIVE:
         return assignment
     if assignment.state != AssignmentState.SUBMITTED:
-        raise Refusal(
-            "not_finished", _("This dialogue is not finished."), _("Resume it from your queue.")
-        )
+        raise Refusal("not_finished", _("This dialogue is not finished."), _("Resume it from your queue."))
     assignment.dialogue = Dialogue.objects.select_for_update(no_key=True).get(pk=assignment.dialogue_id)
     if is_being_judged(assignment.dialogue):
         raise Refusal(

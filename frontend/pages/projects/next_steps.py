@@ -296,9 +296,7 @@ def _missing_in_labelling(
         found.append(MissingSetup(_("There is no dialogue to be labelled."), _("Import"), url))
     elif seen.unplanned:
         url = reverse("project_settings", args=[project.slug])
-        found.append(
-            MissingSetup(_("Some dialogues are not planned yet."), _("Plan them"), f"{url}#plan")
-        )
+        found.append(MissingSetup(_("Some dialogues are not planned yet."), _("Plan them"), f"{url}#plan"))
     if project.labelling.schema_id is None:
         found.append(
             MissingSetup(
