@@ -17,8 +17,7 @@ from dialogues.models import Dialogue
 from preference.data.formats.judgements import pseudonym
 from preference.data.formats.labels import LiveSubmission, final_labels_on, live_submissions_on
 from preference.data.formats.topics import stored_topic
-from preference.data.selectors.selection import WITHHELD, Selection
-from projects.models import DialogueLanguage, Project
+from preference.data.selectors.selection import WITHHELD, Selection, default_language
 
 VERSION = "1"
 Row = dict[str, Any]
@@ -51,11 +50,6 @@ def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[tuple[Dialo
                 "judgements": [_judgement(dialogue, one, imported) for one in answered.get(dialogue.pk, [])],
             },
         )
-
-
-def default_language(project: Project) -> str:
-    """Of dialogues that name none; "" in a project of several languages."""
-    return "" if project.language == DialogueLanguage.MIXED else project.language
 
 
 def _imported_annotators(answered: Mapping[int, Sequence[LiveSubmission]]) -> set[int]:

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from preference.data.selectors.random_replies import SYSTEM, DrawSettings, ReplyPool, normalize_spaces
+from preference.data.selectors.random_replies import (
+    SYSTEM,
+    DrawSettings,
+    PoolGroup,
+    ReplyPool,
+    normalize_spaces,
+)
 from preference.data.selectors.selection import UtteranceText
 
 BEFORE_EDIT, UNSELECTED, RANDOM = "before-edit", "unselected", "random"
@@ -22,10 +28,14 @@ class Candidate(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """An utterance with the candidates that it was preferred to: none empty, none equal to it, none twice."""
+    """An utterance with the candidates that it was preferred to: none empty, none equal to it, none twice.
+
+    language: as the dialogue names it, "" if it names none.
+    """
 
     dialogue_id: str
     split: str
+    language: str
     position: int
     context: Sequence[UtteranceText]
     said: UtteranceText
@@ -50,10 +60,11 @@ class DrawContext:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
 
     def random_reply(self, reply: Reply, *, not_: Sequence[str] = ()) -> str | None:
-        """A reply of another dialogue of the split, neither the sent one nor any of `not_`; None if missing."""
+        """A reply of another dialogue of the split and language, neither the sent one nor any of `not_`, or None."""
         generator = self.draws.generator(f"random/{reply.dialogue_id}", reply.position)
         known = {normalize_spaces(text) for text in (reply.human, *not_)}
-        return self.replies.other(reply.split, reply.dialogue_id, known, generator)
+        group = PoolGroup(reply.split, self.replies.language_of(reply.language, reply.human))
+        return self.replies.other(group, reply.dialogue_id, known, generator)
 
 
 def replies_of(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[Reply]:
@@ -69,6 +80,7 @@ def replies_of(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[Re
         yield Reply(
             row["dialogue_id"],
             row["split"],
+            row.get("language") or "",
             position,
             said[:position],
             said[position],

@@ -17,7 +17,7 @@ from preference.data.formats import card, diamante, labelled, labelled_card
 from preference.data.formats.writing import HashingWriter, encode
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import CARD, DIALOGUES, FACTS
-from preference.data.selectors.selection import Filters, Selection, select
+from preference.data.selectors.selection import Filters, Selection, default_language, select
 from preference.data.services.snapshots import nothing_to_take
 from preference.data.storage import remove_folder, snapshots_root
 from projects.models import Project
@@ -49,10 +49,10 @@ class FrozenFormat:
 
 def _authored_rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[tuple[Dialogue, Row]]:
     """Rows of `diamante` with language and domain, which trainers group by, even if they are unknown."""
-    utterances, default_language = selection.utterances(page), labelled.default_language(selection.project)
+    utterances, default = selection.utterances(page), default_language(selection.project)
     for dialogue in page:
         if dialogue.pk in utterances:
-            groups = {"language": dialogue.language or default_language, "domain": dialogue.domain}
+            groups = {"language": dialogue.language or default, "domain": dialogue.domain}
             yield dialogue, {**diamante.row(dialogue, utterances[dialogue.pk]), **groups}
 
 

@@ -1,24 +1,26 @@
 """Random replies of other dialogues, for the formats that pair a reply with one.
 
-Before the first row is written, every split gets a pool: the replies with the smallest hash of seed, epoch and place.
-Memory is limited, the same seed and epoch give the same draws, a snapshot draws the same as its project, and splits
-never mix.
+Before the first row is written, every language of every split gets a pool: the replies with the smallest hash of seed,
+epoch and place. Memory is limited, the same seed and epoch give the same draws, a snapshot draws the same as its
+project, and neither splits nor languages mix: telling languages apart would teach nothing about replies.
 """
 
 import hashlib
 import heapq
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any, NamedTuple
 
-from django.db.models import F, TextField, Value
-from django.db.models.functions import MD5, Cast, Concat
+from django.db.models import Case, F, TextField, Value, When, Window
+from django.db.models.functions import MD5, Cast, Concat, RowNumber
 
 from dialogues.models import Utterance
-from preference.data.selectors.selection import Selection
+from preference.data.selectors.selection import Selection, default_language
+from preference.training.common.languages import CHINESE_CHARACTER, guess_language
 
-POOL_SIZE = 10_000  # replies per split: a few megabytes
+POOL_SIZE = 10_000  # replies per split and language: a few megabytes
 SYSTEM = "system"
 
 
@@ -58,15 +60,26 @@ class PoolReply(NamedTuple):
     text: str
 
 
+class PoolGroup(NamedTuple):
+    """What a random reply shares with the reply that it stands against."""
+
+    split: str
+    language: str
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyPool:
-    """The pool of every split, sorted by hash."""
+    """The pool of every split and language, sorted by hash.
 
-    by_split: Mapping[str, Sequence[PoolReply]] = field(default_factory=dict)
+    default_language: of dialogues that name none; "" looks at the characters of each reply.
+    """
 
-    def other(self, split: str, dialogue_id: str, not_: set[str], generator: Random) -> str | None:
-        """A reply of another dialogue of the split that is not in `not_` (after normalize_spaces); None if all are."""
-        sample = self.by_split.get(split, ())
+    by_group: Mapping[PoolGroup, Sequence[PoolReply]] = field(default_factory=dict)
+    default_language: str = ""
+
+    def other(self, group: PoolGroup, dialogue_id: str, not_: set[str], generator: Random) -> str | None:
+        """A reply of another dialogue of the group that is not in `not_` (after normalize_spaces); None if all are."""
+        sample = self.by_group.get(group, ())
         start = generator.randrange(len(sample)) if sample else 0
         for offset in range(len(sample)):
             reply = sample[(start + offset) % len(sample)]
@@ -74,44 +87,74 @@ class ReplyPool:
                 return reply.text
         return None
 
+    def language_of(self, named: str, text: str) -> str:
+        """named: the language that the dialogue names, or "". text: of the reply."""
+        return named or self.default_language or guess_language([text])
+
 
 def reply_pool_of_project(selection: Selection, draws: DrawSettings) -> ReplyPool:
     """From a project; one query per split."""
-    return ReplyPool({split: _sample(selection, split, draws) for split in selection.filters.splits})
+    default = default_language(selection.project)
+    by_group: dict[PoolGroup, list[PoolReply]] = defaultdict(list)
+    for split in selection.filters.splits:
+        for language, *reply in _sample(selection, split, draws, default):
+            by_group[PoolGroup(split, language)].append(PoolReply(*reply))
+    return ReplyPool(dict(by_group), default)
 
 
-def _sample(selection: Selection, split: str, draws: DrawSettings) -> list[PoolReply]:
+def _sample(selection: Selection, split: str, draws: DrawSettings, default: str) -> Iterable[tuple[str, ...]]:
+    """(language, order, dialogue, text) of the pools of a split, by order."""
     position = Cast("position", TextField())
     name = Concat(
         Value(draws.key()), F("dialogue__external_id"), Value("/"), position, output_field=TextField()
     )
     dialogues = selection.dialogues().filter(split=split).order_by()
     replies = Utterance.objects.filter(dialogue__in=dialogues, position__gt=0).exclude(speaker__iexact=SYSTEM)
-    rows = replies.annotate(order=MD5(name)).order_by("order")
-    return [PoolReply(*row) for row in rows.values_list("order", "dialogue__external_id", "text")[:POOL_SIZE]]
+    ranked = replies.annotate(order=MD5(name), language=_language(default)).annotate(
+        rank=Window(RowNumber(), partition_by="language", order_by="order")
+    )
+    kept = ranked.filter(rank__lte=POOL_SIZE).order_by("order")
+    return kept.values_list("language", "order", "dialogue__external_id", "text")
+
+
+def _language(default: str) -> Case:
+    """ReplyPool.language_of in SQL."""
+    guessed = Case(When(text__regex=CHINESE_CHARACTER, then=Value("zh")), default=Value(""))
+    unnamed = Value(default) if default else guessed
+    return Case(
+        When(dialogue__language="", then=unnamed), default=F("dialogue__language"), output_field=TextField()
+    )
 
 
 def reply_pool_of_rows(
     rows: Iterable[Mapping[str, Any]], splits: Sequence[str], draws: DrawSettings
 ) -> ReplyPool:
     """From rows of the format `diamante`, in one pass."""
-    heaps: dict[str, list[tuple[int, PoolReply]]] = {split: [] for split in splits}
-    for split, reply in _pool_replies(rows, draws):
-        if split in heaps:
-            _keep(heaps[split], reply)
+    heaps: dict[PoolGroup, list[tuple[int, PoolReply]]] = defaultdict(list)
+    for group, reply in _pool_replies(rows, draws):
+        if group.split in splits:
+            _keep(heaps[group], reply)
     return ReplyPool(
-        {split: sorted((reply for _order, reply in heap), key=_by_order) for split, heap in heaps.items()}
+        {group: sorted((reply for _order, reply in heap), key=_by_order) for group, heap in heaps.items()}
     )
 
 
-def _pool_replies(rows: Iterable[Mapping[str, Any]], draws: DrawSettings) -> Iterator[tuple[str, PoolReply]]:
+def _pool_replies(
+    rows: Iterable[Mapping[str, Any]], draws: DrawSettings
+) -> Iterator[tuple[PoolGroup, PoolReply]]:
+    pool = ReplyPool()
     for row in rows:
         for position, utterance in enumerate(row["conversation"]):
             if position and utterance["speaker"].lower() != SYSTEM:
                 order = hashlib.md5(
                     f"{draws.key()}{row['dialogue_id']}/{position}".encode(), usedforsecurity=False
                 )
-                yield row["split"], PoolReply(order.hexdigest(), row["dialogue_id"], utterance["utterance"])
+                text = utterance["utterance"]
+                language = pool.language_of(row.get("language") or "", text)
+                yield (
+                    PoolGroup(row["split"], language),
+                    PoolReply(order.hexdigest(), row["dialogue_id"], text),
+                )
 
 
 def _keep(heap: list[tuple[int, PoolReply]], reply: PoolReply) -> None:

@@ -14,7 +14,7 @@ from annotation.labelling.models.labels import FinalLabel
 from annotation.tasks.models.rounds import Batch, RoundState
 from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
 from preference.data.models.exports import FormatName
-from projects.models import Project, Protocol
+from projects.models import DialogueLanguage, Project, Protocol
 
 READ_AT_ONCE = 400  # dialogues
 UTTERANCES_AT_ONCE = 2000
@@ -232,3 +232,8 @@ def preview(project: Project, filters: Filters, format: str = "") -> Preview:
     )
     counts = Dialogue.objects.filter(project=project).order_by().values(why=why).annotate(n=Count("id"))
     return Preview(**{row["why"]: row["n"] for row in counts})
+
+
+def default_language(project: Project) -> str:
+    """Of dialogues that name none; "" in a project of several languages."""
+    return "" if project.language == DialogueLanguage.MIXED else project.language

@@ -29,6 +29,7 @@ from preference.training.common.json_lines import (
     text_list_field,
     wrong_field,
 )
+from preference.training.common.languages import guess_language
 from preference.training.common.messages import gettext as _
 from preference.training.common.output import data_file
 
@@ -60,6 +61,11 @@ class TrainingDialogue:
     language: str
     utterances: tuple[str, ...]
     turns: tuple[Turn, ...]
+
+    @property
+    def spoken_language(self) -> str:
+        """`language`; if it is not given, a guess from the characters."""
+        return self.language or guess_language(self.utterances)
 
 
 def read_dialogues(path: str | Path, *, with_candidates: bool = True) -> list[TrainingDialogue]:

@@ -126,17 +126,11 @@ def turns_to_rank(dialogues: Sequence[TrainingDialogue], seed: int) -> list[_Tur
 
 def _random_replies(dialogues: Sequence[TrainingDialogue], seed: int) -> dict[tuple[int, int], str]:
     """A reply of another dialogue in the same language, by dialogue and place of the turn; drawn as in training."""
-    drawn: dict[tuple[int, int], str] = {}
-    for language in {dialogue.language for dialogue in dialogues}:
-        indices = [index for index, each in enumerate(dialogues) if each.language == language]
-        try:
-            quadruples = draw_quadruples(
-                [dialogues[index] for index in indices], seed=seed, epoch=0, similar=None
-            )
-        except TrainingError:  # the only dialogue of its language
-            continue
-        drawn |= {(indices[one.dialogue], one.turn): one.random for one in quadruples}
-    return drawn
+    try:
+        quadruples = draw_quadruples(dialogues, seed=seed, epoch=0, similar=None)
+    except TrainingError:  # every dialogue is the only one of its language
+        return {}
+    return {(one.dialogue, one.turn): one.random for one in quadruples}
 
 
 def evaluated_turns(turns: Sequence[_TurnToRank], scores: Sequence[ReplyScore]) -> dict[int, EvaluatedTurn]:

@@ -7,8 +7,8 @@ ranking it lower teaches little.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -16,6 +16,7 @@ from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
+WITHIN = ("language", "domain")  # what a random reply shares with its context
 ATTEMPTS = 20  # random draws before all replies are searched; nearly always the first one will do
 
 
@@ -24,7 +25,7 @@ class Quadruple:
     """(context, human, model, random) of one turn.
 
     dialogue, turn: indices, `dialogues[dialogue].turns[turn]` holds context and human reply. model: the candidate.
-    random: the reply of another dialogue.
+    random: the reply of another dialogue in the same language.
     """
 
     dialogue: int
@@ -57,22 +58,72 @@ def least_similar(turn: Turn, among: int | None) -> tuple[str, ...]:
     return tuple(sorted(turn.candidates, key=lambda text: _f1(counts, length, text))[:among])
 
 
+class RandomReplies:
+    """The replies of all dialogues by language, to draw those of other dialogues from."""
+
+    def __init__(self, dialogues: Sequence[TrainingDialogue], within: str) -> None:
+        """within: one of WITHIN; domain: of the same language and domain, if any other dialogue there has a reply."""
+        self._languages = [(dialogue.spoken_language,) for dialogue in dialogues]
+        self._narrow = [
+            (dialogue.spoken_language, dialogue.domain) if within == "domain" else language
+            for dialogue, language in zip(dialogues, self._languages, strict=True)
+        ]
+        self._replies = self._group(dialogues)
+
+    def _group(
+        self, dialogues: Sequence[TrainingDialogue]
+    ) -> Mapping[tuple[str, ...], list[tuple[int, str]]]:
+        """(index of the dialogue, text) by language, and by language and domain."""
+        groups: dict[tuple[str, ...], list[tuple[int, str]]] = defaultdict(list)
+        for number, dialogue in enumerate(dialogues):
+            replies = [(number, text) for text in dialogue.utterances[1:] if text]
+            for key in {self._languages[number], self._narrow[number]}:
+                groups[key] += replies
+        return groups
+
+    def any_dialogue_has_another(self) -> bool:
+        """Whether at least two dialogues of one language have replies."""
+        return any(len({number for number, _text in replies}) > 1 for replies in self._replies.values())
+
+    def draw(self, random: Random, dialogue: int, excluded: set[str]) -> str:
+        """A reply of another dialogue that is not among the excluded; "" if every reply is.
+
+        Replies of the same dialogue are left out because many would fit the context, and would be ranked last for it.
+        """
+        narrow, language = self._narrow[dialogue], self._languages[dialogue]
+        drawn = self._draw_from(narrow, random, dialogue, excluded)
+        return drawn or (self._draw_from(language, random, dialogue, excluded) if narrow != language else "")
+
+    def _draw_from(self, key: tuple[str, ...], random: Random, dialogue: int, excluded: set[str]) -> str:
+        replies = self._replies.get(key)
+        if not replies:
+            return ""
+        for _attempt in range(ATTEMPTS):
+            number, text = random.choice(replies)
+            if number != dialogue and text not in excluded:
+                return text
+        left = [text for number, text in replies if number != dialogue and text not in excluded]
+        return random.choice(left) if left else ""
+
+
 class QuadrupleSampler:
     """Draws the quadruples of every epoch from a seed; similarities are computed once."""
 
-    def __init__(self, dialogues: Sequence[TrainingDialogue], *, seed: int, similar: int | None = 5) -> None:
-        """similar: as in JointRecipe. Raises TrainingError if there is nothing to draw from."""
+    def __init__(
+        self,
+        dialogues: Sequence[TrainingDialogue],
+        *,
+        seed: int,
+        similar: int | None = 5,
+        random_within: str = "language",
+    ) -> None:
+        """similar, random_within: as in JointRecipe. Raises TrainingError if there is nothing to draw from."""
         self._dialogues = dialogues
         self._seed = seed
         self._candidates = [
             [least_similar(turn, similar) for turn in dialogue.turns] for dialogue in dialogues
         ]
-        self._replies = [
-            (number, text)
-            for number, dialogue in enumerate(dialogues)
-            for text in dialogue.utterances[1:]
-            if text
-        ]
+        self._random_replies = RandomReplies(dialogues, random_within)
         self._check()
 
     def _check(self) -> None:
@@ -82,10 +133,10 @@ class QuadrupleSampler:
                 _("No utterance has a candidate that differs from what the person wrote."),
                 _("Use dialogues that were written with candidates shown."),
             )
-        if len({number for number, _ in self._replies}) < 2:
+        if not self._random_replies.any_dialogue_has_another():
             raise TrainingError(
-                _("There is only one dialogue, and a random reply must come from another."),
-                _("Train on at least two dialogues with replies."),
+                _("There is only one dialogue in each language, and a random reply must come from another."),
+                _("Train on at least two dialogues with replies in the same language."),
             )
 
     def epoch(self, number: int) -> list[Quadruple]:
@@ -112,22 +163,10 @@ class QuadrupleSampler:
         """A list of one quadruple; empty if no random reply differs from the human's and from any candidate."""
         first_choice = random.choice(candidates)
         for candidate in (first_choice, *candidates):  # the others only if the first leaves no random reply
-            other = self._random_reply(random, dialogue, {human, candidate})
+            other = self._random_replies.draw(random, dialogue, {human, candidate})
             if other:
                 return [Quadruple(dialogue, turn, candidate, other)]
         return []
-
-    def _random_reply(self, random: Random, dialogue: int, excluded: set[str]) -> str:
-        """A reply of another dialogue that is not among the excluded; "" if every reply is.
-
-        Replies of the same dialogue are left out because many would fit the context, and would be ranked last for it.
-        """
-        for _attempt in range(ATTEMPTS):
-            number, text = random.choice(self._replies)
-            if number != dialogue and text not in excluded:
-                return text
-        left = [text for number, text in self._replies if number != dialogue and text not in excluded]
-        return random.choice(left) if left else ""
 
 
 def draw_quadruples(
@@ -136,7 +175,7 @@ def draw_quadruples(
     """The quadruples of one epoch; for several epochs, keep a QuadrupleSampler.
 
     The model reply is drawn among the `similar` candidates least similar to the human reply (None: among all), the
-    random reply among the replies of all other dialogues.
+    random reply among the replies of all other dialogues in the same language.
     """
     return QuadrupleSampler(dialogues, seed=seed, similar=similar).epoch(epoch)
 

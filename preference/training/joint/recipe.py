@@ -11,6 +11,7 @@ from typing import Any
 
 from preference.training.common.recipes import check_bounds
 from preference.training.common.schedule import inverse_sqrt_factor
+from preference.training.joint.quadruples import WITHIN
 
 PRECISIONS = ("auto", "fp32", "bf16")
 LAYOUTS = ("auto", "naive", "packed", "trees")
@@ -35,7 +36,7 @@ LEAST = {
 }
 POSITIVE = ("peak_lr", "head_lr", "epsilon")
 SHARES = ("beta1", "beta2", "lora_dropout")
-CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS}
+CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS, "random_within": WITHIN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class JointRecipe:
 
     context, reply: longest in tokens; the oldest utterances are dropped first. batch: quadruples per optimiser step.
     epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to the
-    human's, None: among all.
+    human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or of
+    the same language and domain (domain); where the domain has no other reply, the language counts.
     peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
     head_lr: the peak for the preference head, None: peak_lr. A new head learns nothing at a rate that leaves a small
     model's replies intact. beta1, beta2, epsilon: of Adam. clip: largest norm of the gradient, 0 does not clip.
@@ -59,6 +61,7 @@ class JointRecipe:
     context: int = 384
     reply: int = 128
     similar: int | None = 5
+    random_within: str = "language"
     batch: int = 168
     epochs: int = 5
     peak_lr: float = 2e-6

@@ -25,7 +25,9 @@ class QuadruplePlan:
         """Raises TrainingError if there is nothing to draw from."""
         self._dialogues = dialogues
         self._recipe = recipe
-        self._sampler = QuadrupleSampler(dialogues, seed=recipe.seed, similar=recipe.similar)
+        self._sampler = QuadrupleSampler(
+            dialogues, seed=recipe.seed, similar=recipe.similar, random_within=recipe.random_within
+        )
         self._epoch = lru_cache(maxsize=2)(self._plan_epoch)
         # The same in every epoch: which turns find no random reply does not depend on chance.
         self.quadruples = len(self._sampler.epoch(0))

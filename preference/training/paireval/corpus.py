@@ -33,6 +33,7 @@ from preference.training.common.json_lines import (
     text_field,
     text_list_field,
 )
+from preference.training.common.languages import guess_language
 from preference.training.common.messages import gettext as _
 from preference.training.common.output import data_file
 
@@ -121,7 +122,6 @@ def _texts(row: Row, key: str, place: str) -> tuple[str, ...]:
 def _from_dialogue(dialogue: TrainingDialogue) -> Iterator[Example]:
     """An example for every utterance that is not empty and has a history that is not."""
     turns = {turn.position: turn for turn in dialogue.turns}
-    language = dialogue.language or guess_language(dialogue.utterances)
     for position, reply in enumerate(dialogue.utterances):
         history = tuple(text for text in dialogue.utterances[:position] if text)
         if reply and history:
@@ -131,7 +131,7 @@ def _from_dialogue(dialogue: TrainingDialogue) -> Iterator[Example]:
                 history=history,
                 positives=(reply,),
                 negatives=_of_turn(turns.get(position)),
-                language=language,
+                language=dialogue.spoken_language,
                 split=dialogue.split,
             )
 
@@ -154,8 +154,3 @@ def _different(texts: Sequence[str], excluded: Sequence[str] = ()) -> tuple[str,
             seen.add(key)
             kept.append(text)
     return tuple(kept)
-
-
-def guess_language(texts: Sequence[str]) -> str:
-    """`zh` for texts with a Chinese character, else "": a coarse guess that keeps scripts apart."""
-    return "zh" if any("一" <= character <= "鿿" for text in texts for character in text) else ""

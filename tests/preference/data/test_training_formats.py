@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -27,7 +28,7 @@ from preference.data.selectors.random_replies import (
 )
 from preference.data.selectors.selection import Filters, select
 from preference.training.joint.quadruples import character_f1
-from projects.models import Project
+from projects.models import DialogueLanguage, Project
 from tests.preference.conftest import EVERYTHING, PASS, Rows, Written, diamante_file
 
 Imports = Callable[..., Job]
@@ -225,18 +226,19 @@ def test_a_project_and_its_rows_draw_the_same_sample_however_small(
 ) -> None:
     monkeypatch.setattr(random_replies, "POOL_SIZE", 5)
     imports(diamante_file(6))
-    Dialogue.objects.update(split=Split.TRAIN)
+    Dialogue.objects.update(split=Split.TRAIN, language="en")
     draws = DrawSettings(3, 1)
     live = reply_pool_of_project(select(project, EVERYTHING), draws)
     frozen = reply_pool_of_rows(rows("diamante"), Split.values, draws)
     assert live == frozen
-    assert len(live.by_split["train"]) == 5
+    assert [len(sample) for sample in live.by_group.values()] == [5]
 
 
 def test_a_random_reply_never_comes_from_another_split(project: Project, imports: Imports) -> None:
     imports(diamante_file(8))
     for number, dialogue in enumerate(Dialogue.objects.order_by("id")):
-        Dialogue.objects.filter(pk=dialogue.pk).update(split=Split.TEST if number % 2 else Split.TRAIN)
+        split = Split.TEST if number % 2 else Split.TRAIN
+        Dialogue.objects.filter(pk=dialogue.pk).update(split=split, language="en")
     splits = dict(Dialogue.objects.values_list("external_id", "split"))
     by_text = {
         one["utterance"]: splits[row["dialogue_id"]]
@@ -246,6 +248,63 @@ def test_a_random_reply_never_comes_from_another_split(project: Project, imports
     rows = made_of(project, "quadruples", DrawSettings())[0]
     assert len(rows) == 24
     assert all(by_text[row["random"]] == splits[row["dialogue_id"]] for row in rows)
+
+
+def languages_in_one_file() -> list[dict[str, Any]]:
+    """Three dialogues each: English by name, English and Chinese by their characters, French by name.
+
+    Every reply and candidate says which it is.
+    """
+    named: dict[str, Any] = {
+        "named": {"language": "en"},
+        "guessed": {},
+        "中文": {},
+        "nommé": {"language": "fr"},
+    }
+    return [
+        {
+            **about,
+            "conversation": [
+                {"utterance": f"{word}?"},
+                {"utterance": f"{word} {number}", "response_candidates": [f"{word} as candidate"]},
+            ],
+        }
+        for number in range(3)
+        for word, about in named.items()
+    ]
+
+
+@pytest.mark.parametrize("format", ["quadruples", "preference", "reward", "kto"])
+def test_a_random_reply_never_crosses_languages(
+    project: Project, imports: Imports, rows: Rows, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    imports(languages_in_one_file())
+    Dialogue.objects.update(split=Split.TRAIN)
+    monkeypatch.setattr(random_replies, "POOL_SIZE", 2)
+    live = reply_pool_of_project(select(project, EVERYTHING), DrawSettings(7))
+    assert live == reply_pool_of_rows(rows("diamante"), Split.values, DrawSettings(7))
+    assert {group.language: len(sample) for group, sample in live.by_group.items()} == {
+        "en": 2,
+        "": 2,
+        "zh": 2,
+        "fr": 2,
+    }
+    made = made_of(project, format, DrawSettings(7))[0]
+    assert len(made) >= 12
+    for row in made:
+        words = re.findall("named|guessed|中文|nommé", json.dumps(row, ensure_ascii=False))
+        assert len(set(words)) == 1, row
+
+
+def test_dialogues_without_a_language_are_in_that_of_their_project(
+    project: Project, imports: Imports
+) -> None:
+    imports(languages_in_one_file())
+    Dialogue.objects.update(split=Split.TRAIN)
+    project.language = DialogueLanguage.ENGLISH
+    project.save(update_fields=["language"])
+    pool = reply_pool_of_project(select(project, EVERYTHING), DrawSettings(7))
+    assert {group.language: len(sample) for group, sample in pool.by_group.items()} == {"en": 9, "fr": 3}
 
 
 def test_a_dialogue_alone_has_no_random_reply(project: Project, written: Written) -> None:

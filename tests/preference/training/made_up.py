@@ -21,12 +21,16 @@ WORDS = ["tea", "rain", "walk", "hello", "fine", "like", "you", "do", "what", "w
 
 
 def dialogue(
-    *utterances: str, annotated: tuple[int, ...] | None = None, candidates: tuple[str, ...] = ("no", "yes")
+    *utterances: str,
+    annotated: tuple[int, ...] | None = None,
+    candidates: tuple[str, ...] = ("no", "yes"),
+    language: str = "",
+    domain: str = "",
 ) -> TrainingDialogue:
     """annotated: positions with candidates, None: all but the opening."""
     places = range(1, len(utterances)) if annotated is None else annotated
     turns = tuple(Turn(place, utterances[place], candidates, "select", "") for place in places)
-    return TrainingDialogue(utterances[0], "", "", "", utterances, turns)
+    return TrainingDialogue(utterances[0], "", domain, language, utterances, turns)
 
 
 def ragged(seed: int, count: int = 3) -> list[TrainingDialogue]:
@@ -41,7 +45,9 @@ def ragged(seed: int, count: int = 3) -> list[TrainingDialogue]:
         utterances = [said() for _ in range(random.randint(2, 7))]
         annotated = tuple(place for place in range(1, len(utterances)) if random.random() < 0.7) or (1,)
         shown = tuple(said() for _ in range(random.randint(1, 7)))
-        found.append(dialogue(*utterances, annotated=annotated, candidates=(*shown, "no such reply")))
+        candidates = (*shown, "no such reply")
+        # Words of both languages are mixed, so that the dialogues count as one language.
+        found.append(dialogue(*utterances, annotated=annotated, candidates=candidates, language="mixed"))
     return found
 
 

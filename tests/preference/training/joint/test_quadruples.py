@@ -75,6 +75,64 @@ def test_the_random_reply_is_of_another_dialogue_and_differs(seed: int) -> None:
         assert drawn.model in said.candidates
 
 
+def dialogues_of_four_groups() -> list[TrainingDialogue]:
+    """Every reply says its language, domain and number, as in "en/bank/3"."""
+    return [
+        dialogue(
+            "opening",
+            *(f"{language}/{domain}/{number}" for _turn in range(2)),
+            language=language,
+            domain=domain,
+        )
+        for language in ("en", "zh")
+        for domain in ("bank", "shop")
+        for number in range(4)
+    ]
+
+
+@given(st.integers(0, 1000))
+def test_the_random_reply_speaks_the_language_of_the_dialogue(seed: int) -> None:
+    dialogues = dialogues_of_four_groups()
+    drawn = draw_quadruples(dialogues, seed=seed, epoch=0)
+    assert len(drawn) == 32
+    for one in drawn:
+        assert one.random.split("/")[0] == dialogues[one.dialogue].language
+
+
+def test_the_random_reply_comes_from_the_whole_language_or_from_the_domain() -> None:
+    dialogues = dialogues_of_four_groups()
+    for within, expected in (("language", {"bank", "shop"}), ("domain", {"bank"})):
+        sampler = QuadrupleSampler(dialogues, seed=1, random_within=within)
+        drawn = [one for epoch in range(9) for one in sampler.epoch(epoch) if one.dialogue == 0]
+        assert {one.random.split("/")[1] for one in drawn} == expected
+
+
+def test_a_domain_with_one_dialogue_borrows_from_its_language() -> None:
+    words = [dialogue("a", "b", language="en", domain=name) for name in ("bank", "shop")]
+    sampler = QuadrupleSampler([*words, dialogue("c", "d", language="zh")], seed=1, random_within="domain")
+    # Both replies of the English dialogues are "b", so nothing differs; the Chinese one stays where it is.
+    with pytest.raises(TrainingError, match="the same replies"):
+        sampler.epoch(0)
+    words.append(dialogue("e", "f", language="en", domain="home"))
+    assert {one.random for one in QuadrupleSampler(words, seed=1, random_within="domain").epoch(0)} == {
+        "b",
+        "f",
+    }
+
+
+def test_languages_that_are_not_given_are_told_apart_by_their_characters() -> None:
+    words = [dialogue(f"hello {number}", f"fine {number}") for number in range(3)]
+    words += [dialogue(f"你好{number}", f"很好{number}") for number in range(3)]
+    for one in draw_quadruples(words, seed=3, epoch=0):
+        assert one.random.startswith("fine" if one.dialogue < 3 else "很好")
+
+
+def test_one_dialogue_in_each_language_is_refused() -> None:
+    words = [dialogue("hello", "fine"), dialogue("你好", "很好")]
+    with pytest.raises(TrainingError, match="only one dialogue in each language"):
+        draw_quadruples(words, seed=1, epoch=0)
+
+
 def test_a_turn_for_which_no_other_reply_differs_is_left_out_in_every_epoch() -> None:
     """The first person's "yes" was chosen over "no", and "no" is all that was said elsewhere."""
     words = [dialogue("a", "yes", candidates=("no",)), dialogue("b", "no", candidates=("yes", "maybe"))]
