@@ -65,7 +65,7 @@ def check_bounds(
                 most=largest,
             )
     for name in finite:
-        template = _("%(name)s is %(value)s, and must be finite; 0 does not clip.")
+        template = _("%(name)s is %(value)s, and must be finite.")
         _require(recipe, name, lambda value: value != math.inf, template)
     for name in positive:
         template = _("%(name)s is %(value)s, and must be greater than 0, and finite.")

@@ -95,9 +95,11 @@ class StepTrainer(CheckpointingTrainer):
     ) -> None:
         """batching_for: makes the batching for a token budget. token_budget: the first one, in tokens.
 
-        optimizer: its class and arguments, among them the peak rate `lr`. rate_factor: share of that rate at a step,
-        counted from 1.
+        optimizer: its class and arguments, among them the peak rate `lr`; a `weight_decay` spares biases and norms.
+        rate_factor: share of that rate at a step, counted from 1.
         """
+        # The Trainer gives every group of weights the decay of its own arguments, which wins over the optimiser's.
+        args.weight_decay = optimizer[1].get("weight_decay", 0.0)
         self.plan = plan
         self._batching_for, self._budget, self._batching = (
             batching_for,

@@ -46,8 +46,8 @@ HEAD_SPREAD = 0.02  # standard deviation of a new head's weights; transformers' 
 class JointOutput(ModelOutput):
     """Losses of one micro-batch, each its share of the mean over the optimiser step (see `loss`), in nats.
 
-    loss: nll + ranking, a scalar like both. scores: (K,) preference scores of the replies. token_nll: (N,) of every
-    target token.
+    loss: the weighted sum of nll and ranking, a scalar like both. scores: (K,) preference scores of the replies.
+    token_nll: (N,) of every target token.
     """
 
     loss: Tensor | None = None
@@ -59,6 +59,8 @@ class JointOutput(ModelOutput):
 
 class JointModel(nn.Module):
     """`backbone`: a causal language model. `head`: linear, hidden state → preference score.
+
+    loss_weights: of the generation loss and of the preference loss in their sum.
 
     The score of a reply is s = w · h_end + b with h_end the last hidden state at its end-of-utterance token. The
     tokenizer has no chat template (see `encoding`). notes: what was changed in the backbone, in sentences.
@@ -72,6 +74,7 @@ class JointModel(nn.Module):
         self.backbone = backbone
         self.head = head or _new_head(backbone, seed)
         self.tokenizer = tokenizer
+        self.loss_weights = (1.0, 1.0)
         self.notes = disable_dropout(backbone)
         attend_in_blocks(backbone)
         self._logits_are_linear = logits_are_linear_in_hidden(backbone)
@@ -136,7 +139,8 @@ class JointModel(nn.Module):
         scores = self._score(hidden[score_at[:, 0], score_at[:, 1]])
         nll = generation_loss(token_nll, tokens_in_step)
         ranking = preference_loss(scores, pairs, pairs_in_step)
-        return JointOutput(nll + ranking, nll, ranking, scores, token_nll)
+        nll_weight, ranking_weight = self.loss_weights
+        return JointOutput(nll_weight * nll + ranking_weight * ranking, nll, ranking, scores, token_nll)
 
     def _score(self, hidden: Tensor) -> Tensor:
         """Scores (K,) of hidden states (K, hidden), in fp32: half precision would round away small differences."""

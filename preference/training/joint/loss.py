@@ -11,6 +11,8 @@ The generation loss is the mean negative log-likelihood of the human reply's tok
 
     L     = L_NLL + L_PE
 
+A recipe may weight the two losses (nll_weight, ranking_weight); the paper adds them as they are.
+
 An optimiser step holds several quadruples, divided into micro-batches and over processes. Each micro-batch computes
 its share of the step's means: it sums over its own tokens and pairs, and divides by the totals of the whole step. The
 shares add up to the loss of the step, so that neither the size of micro-batches nor the number of processes changes

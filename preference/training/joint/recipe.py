@@ -9,6 +9,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from preference.training.common.errors import TrainingError
+from preference.training.common.messages import gettext as _
 from preference.training.common.recipes import check_bounds
 from preference.training.common.schedule import inverse_sqrt_factor
 from preference.training.joint.quadruples import WITHIN
@@ -28,6 +30,8 @@ LEAST = {
     "batch": 1,
     "epochs": 1,
     "warmup": 0,
+    "nll_weight": 0,
+    "ranking_weight": 0,
     "clip": 0,
     "seed": 0,
     "token_budget": 16,
@@ -35,7 +39,8 @@ LEAST = {
     "lora_alpha": 1,
 }
 POSITIVE = ("peak_lr", "head_lr", "epsilon")
-SHARES = ("beta1", "beta2", "lora_dropout")
+SHARES = ("beta1", "beta2", "weight_decay", "lora_dropout")
+FINITE = ("clip", "nll_weight", "ranking_weight")
 CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS, "random_within": WITHIN}
 
 
@@ -47,10 +52,13 @@ class JointRecipe:
     epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to the
     human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or of
     the same language and domain (domain); where the domain has no other reply, the language counts.
+    nll_weight, ranking_weight: of L_NLL and L_PE in their sum. ranking_weight 0 trains generation alone, the paper's
+    comparison without joint training (Table 5).
     peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
     head_lr: the peak for the preference head, None: peak_lr. A new head learns nothing at a rate that leaves a small
-    model's replies intact. beta1, beta2, epsilon: of Adam. clip: largest norm of the gradient, 0 does not clip.
-    seed: of sampling, order, and new weights. precision: auto is bf16 if the GPU has it, else fp32.
+    model's replies intact. beta1, beta2, epsilon: of Adam. weight_decay: decoupled (AdamW), of all weights but biases
+    and norms; the paper names Adam, the authors' configuration has 0.01. clip: largest norm of the gradient, 0 does
+    not clip. seed: of sampling, order, and new weights. precision: auto is bf16 if the GPU has it, else fp32.
     layout: how quadruples become rows; auto takes the fastest that gives the same gradient.
     token_budget: tokens of a micro-batch, None: 16384 on a GPU and 1024 on a CPU; a run of one process halves it when
     memory runs out. recompute: activations in the backward pass, for a third more time and much less memory.
@@ -64,12 +72,15 @@ class JointRecipe:
     random_within: str = "language"
     batch: int = 168
     epochs: int = 5
+    nll_weight: float = 1.0
+    ranking_weight: float = 1.0
     peak_lr: float = 2e-6
     head_lr: float | None = None
     warmup: int = 500
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    weight_decay: float = 0.0
     clip: float = 0.0
     seed: int = 1
     precision: str = "auto"
@@ -81,7 +92,12 @@ class JointRecipe:
     lora_dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        check_bounds(self, least=LEAST, finite=("clip",), positive=POSITIVE, shares=SHARES, choices=CHOICES)
+        check_bounds(self, least=LEAST, finite=FINITE, positive=POSITIVE, shares=SHARES, choices=CHOICES)
+        if self.nll_weight == self.ranking_weight == 0:
+            raise TrainingError(
+                _("nll_weight and ranking_weight are both 0, so nothing would be learned."),
+                _("Give one of them a weight, for example --set nll_weight=1."),
+            )
 
     def rate_factor(self, step: int) -> float:
         """Share of the peak learning rate at optimiser step `step`, counted from 1."""

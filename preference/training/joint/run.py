@@ -125,5 +125,6 @@ def build_model(source: str, recipe: JointRecipe) -> JointModel:
     # The loss sees differences of scores only, so the gradient of the bias is rounding error, which Adam would scale
     # up to full steps.
     model.head.bias.requires_grad_(False)
+    model.loss_weights = (recipe.nll_weight, recipe.ranking_weight)
     prepare_weights(model, recipe)
     return model

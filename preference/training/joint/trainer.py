@@ -23,9 +23,15 @@ class JointTrainer(StepTrainer):
     def __init__(self, *arguments: Any, recipe: JointRecipe, **more: Any) -> None:
         """arguments, more: those of StepTrainer, without optimiser and rate, which the recipe decides."""
         self.recipe = recipe
-        adam = {"lr": recipe.peak_lr, "betas": (recipe.beta1, recipe.beta2), "eps": recipe.epsilon}
+        # AdamW without weight decay is Adam.
+        adam = {
+            "lr": recipe.peak_lr,
+            "betas": (recipe.beta1, recipe.beta2),
+            "eps": recipe.epsilon,
+            "weight_decay": recipe.weight_decay,
+        }
         super().__init__(
-            *arguments, optimizer=(torch.optim.Adam, adam), rate_factor=recipe.rate_factor, **more
+            *arguments, optimizer=(torch.optim.AdamW, adam), rate_factor=recipe.rate_factor, **more
         )
 
     def create_optimizer(self, *given: Any) -> Any:

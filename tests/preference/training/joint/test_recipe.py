@@ -20,6 +20,12 @@ def test_the_default_is_the_papers() -> None:
     assert (recipe.clip, recipe.lora_rank) == (0.0, 0)
 
 
+def test_one_of_the_losses_needs_a_weight() -> None:
+    assert JointRecipe(ranking_weight=0).nll_weight == 1
+    with pytest.raises(TrainingError, match="nothing would be learned"):
+        JointRecipe(nll_weight=0, ranking_weight=0)
+
+
 def test_a_recipe_cannot_be_edited() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         diamante().batch = 3  # type: ignore[misc]
@@ -51,6 +57,10 @@ def test_no_warmup_begins_at_the_peak() -> None:
         ("peak_lr", math.inf, "peak_lr is inf, and must be greater than 0, and finite."),
         ("beta2", 1.0, "beta2 is 1.0, and must be at least 0 and less than 1."),
         ("lora_dropout", 1.5, "lora_dropout is 1.5, and must be at least 0 and less than 1."),
+        ("ranking_weight", -1.0, "ranking_weight is -1.0, and must be at least 0."),
+        ("nll_weight", math.inf, "nll_weight is inf, and must be finite."),
+        ("weight_decay", 1.0, "weight_decay is 1.0, and must be at least 0 and less than 1."),
+        ("random_within", "topic", "random_within is 'topic', and must be one of language, domain."),
         ("precision", "fp8", "precision is 'fp8', and must be one of auto, fp32, bf16."),
         ("layout", "tree", "layout is 'tree', and must be one of auto, naive, packed, trees."),
     ],

@@ -216,7 +216,7 @@ def test_weights_that_do_not_fit_beside_the_optimiser_are_reported_with_a_remedy
     def full(*_: Any, **__: Any) -> None:
         raise torch.AcceleratorError("CUDA error: out of memory")
 
-    monkeypatch.setattr(torch.optim.Adam, "step", full)
+    monkeypatch.setattr(torch.optim.AdamW, "step", full)
     assert trains(tmp_path) == 1
     told = state_of(tmp_path)
     assert told["state"] == "failed"
@@ -278,3 +278,35 @@ def test_a_checkpoint_of_fsdp_is_resumed_under_fsdp_only(
     told = state_of(tmp_path)
     assert told["message"].endswith("checkpoint-3 was written by FSDP or DeepSpeed.")
     assert told["remedy"]
+
+
+def test_without_a_ranking_weight_only_generation_is_learned(
+    trains: Trains, tmp_path: Path, tiny_model: Path
+) -> None:
+    assert trains(tmp_path, settings=("ranking_weight=0",)) == 0
+    before, after = (
+        JointModel.from_pretrained(tiny_model, seed=1),
+        JointModel.from_pretrained(tmp_path / "model"),
+    )
+    torch.testing.assert_close(after.head.weight, before.head.weight, atol=0, rtol=0)
+    assert not torch.equal(after.backbone.lm_head.weight, before.backbone.lm_head.weight)
+    for line in progress_of(tmp_path):
+        assert line["loss"] == pytest.approx(line["nll"], abs=1e-6)
+        assert line["ranking"] > 0
+
+
+def test_weights_of_the_losses_scale_them(trains: Trains, tmp_path: Path) -> None:
+    assert trains(tmp_path, settings=("nll_weight=0.5", "ranking_weight=3", "epochs=1")) == 0
+    for line in progress_of(tmp_path):
+        assert line["loss"] == pytest.approx(0.5 * line["nll"] + 3 * line["ranking"], abs=1e-5)
+
+
+def test_weight_decay_spares_biases_and_norms(trains: Trains, tmp_path: Path, tiny_model: Path) -> None:
+    """At a rate this small the gradient moves nothing, and decay takes rate · decay of each weight in every step."""
+    settings = ("peak_lr=1e-6", "head_lr=none", "weight_decay=0.5", "epochs=1")
+    assert trains(tmp_path / "decay", settings=settings) == 0
+    assert trains(tmp_path / "none", settings=(*settings, "weight_decay=0")) == 0
+    with_decay, without = (weights_of(tmp_path / name) for name in ("decay", "none"))
+    moved = {name for name, weight in with_decay.items() if not torch.equal(weight, without[name])}
+    assert any("mlp" in name for name in moved)
+    assert not any("norm" in name for name in moved)
