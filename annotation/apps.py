@@ -24,8 +24,10 @@ class AnnotationConfig(AppConfig):
         """Connect the rooms: a lower one asks, a higher one answers."""
         from annotation.labelling.selectors.visibility import HIDDEN_LABELS
         from annotation.labelling.services.resolution import AFTER_FINAL_LABEL
+        from annotation.tasks.selectors.untouched import KEPT_DIALOGUES, lock_tasks
         from annotation.tasks.services.claiming import ADMISSION_CHECKS
         from dialogues.services.storing import BEFORE_STORE, PROJECT_CHECKS
+        from dialogues.services.undoing import KEPT_IF, LOCKS
         from jobs.registry import register
         from projects.roles import Capability
 
@@ -33,6 +35,8 @@ class AnnotationConfig(AppConfig):
         register("agreement", work, needs=Capability.READ_STATISTICS)
         work = "annotation.labelling.services.replanning.run_resolve_job"
         register("resolve_tasks", work, needs=Capability.CONFIGURE)
+        KEPT_IF.update(KEPT_DIALOGUES)
+        LOCKS.append(lock_tasks)
         PROJECT_CHECKS.append(check_import)
         BEFORE_STORE.append(follow_import)
         ADMISSION_CHECKS.append(check_admission)

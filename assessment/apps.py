@@ -16,6 +16,7 @@ class AssessmentConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect the rooms: a lower one asks, a higher one answers."""
+        from annotation.project_setup.copying import SETTINGS_COPIERS
         from annotation.project_setup.presets.registry import PRESETS
         from annotation.project_setup.services import SETTINGS_CREATORS
         from assessment.report.services.rating_import import RatingStorage
@@ -28,6 +29,7 @@ class AssessmentConfig(AppConfig):
 
         PRESETS["live-assessment"] = LIVE_ASSESSMENT
         SETTINGS_CREATORS[Protocol.ASSESSMENT] = create_settings
+        SETTINGS_COPIERS[Protocol.ASSESSMENT] = copy_settings
         STORAGES["assessment"] = RatingStorage
         AFTER_ANSWER.append(collect_answers)
         work = "assessment.collections.services.collecting.run_collection_job"
@@ -39,6 +41,14 @@ def create_settings(project: "Project") -> None:
     from assessment.setup import services
 
     services.create_settings(project)
+
+
+def copy_settings(source: "Project", made: "Project") -> None:
+    """Copy the settings of an assessment project; its systems and runs stay with it."""
+    from annotation.project_setup.copying import copy_row
+    from assessment.setup.models import AssessmentSettings
+
+    copy_row(source.assessment, AssessmentSettings, made)
 
 
 def collect_answers(requests: "Sequence[CandidateRequest]") -> None:

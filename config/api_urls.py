@@ -1,9 +1,26 @@
 """The REST API. Every app's `api.py` names its own addresses."""
 
+from typing import Any
+
 from django.urls import include, path, re_path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.negotiation import DefaultContentNegotiation
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
 from common.rest.unknown_address import UnknownAddressView
+
+
+class FormatInQuery(DefaultContentNegotiation):
+    """`?format=json` or yaml, besides the header Accept; elsewhere `format` is that of a file."""
+
+    def select_renderer(
+        self, request: Request, renderers: Any, format_suffix: str | None = None
+    ) -> tuple[BaseRenderer, str]:
+        wanted = format_suffix or request.query_params.get("format")
+        chosen: tuple[BaseRenderer, str] = super().select_renderer(request, renderers, wanted)
+        return chosen
+
 
 v1 = [
     path("", include("accounts.api")),
@@ -37,7 +54,7 @@ v1 = [
 
 urlpatterns = [
     path("v1/", include(v1)),
-    path("schema/", SpectacularAPIView.as_view(), name="api-schema"),
+    path("schema/", SpectacularAPIView.as_view(content_negotiation_class=FormatInQuery), name="api-schema"),
     path("docs/", SpectacularSwaggerSplitView.as_view(url_name="api-schema"), name="api-docs"),
     re_path(r"", UnknownAddressView.as_view()),
 ]

@@ -9,7 +9,7 @@ from django.http import StreamingHttpResponse
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import parsers, status
+from rest_framework import parsers, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 from accounts.rest.person import person
 from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.serializers import validated_input, validated_query
+from common.rest.serializers import StrictSerializer, validated_input, validated_query
 from dialogues.parsing.formats import FORMATS
 from dialogues.selectors import (
     dialogue_for,
@@ -25,6 +25,7 @@ from dialogues.selectors import (
     import_for,
     imports_of,
     refused_rows_of,
+    search_dialogues,
     utterances_of,
 )
 from dialogues.serializers import (
@@ -40,6 +41,7 @@ from dialogues.serializers import (
 )
 from dialogues.services import uploads
 from dialogues.services.imports import start_import
+from dialogues.services.undoing import undo_import, undo_preview
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -154,6 +156,40 @@ class ImportErrorsCsvView(APIView):
         return stream_errors_csv(import_for(person(request), pk))
 
 
+class UndoInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Made by the client; becomes the id of the job.")
+
+
+class UndoPreviewSerializer(serializers.Serializer[Any]):
+    removable = serializers.IntegerField(help_text="Dialogues that nobody has begun with.")
+    kept = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="Dialogues that stay: begun, reviewed, in_batch, gold, discussed.",
+    )
+
+
+class UndoStartedSerializer(serializers.Serializer[Any]):
+    job = serializers.UUIDField()
+
+
+class UndoView(APIView):
+    @extend_schema(tags=IMPORTS, operation_id="imports_undo_preview", responses=UndoPreviewSerializer)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """What undoing the import would remove, and what stays."""
+        return Response(undo_preview(import_for(person(request), pk)))
+
+    @extend_schema(
+        tags=IMPORTS, operation_id="imports_undo", request=UndoInput, responses={202: UndoStartedSerializer}
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Remove the dialogues of the import that nobody has begun with. Codes: not_ready, not_undoable, id_in_use."""
+        imported = import_for(person(request), pk)
+        job = undo_import(
+            job=imported, actor=person(request), request_id=validated_input(UndoInput, request)["id"]
+        )
+        return Response({"job": job.pk}, status=status.HTTP_202_ACCEPTED)
+
+
 class DialoguesView(APIView):
     pagination_class = CursorPagination
 
@@ -164,10 +200,21 @@ class DialoguesView(APIView):
         responses=DialogueSerializer(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
-        """The project's dialogues in the order in which they were added."""
+        """The project's dialogues in the order in which they were added.
+
+        With `q`, those whose text contains it: of the newest 20,000. `searched_to` is the lowest id that was searched;
+        send it as `before` for older ones. It is null when everything was searched.
+        """
         project = project_for(person(request), slug, Capability.READ_DIALOGUES)
-        rows = dialogues_of(project, **validated_query(DialogueFilters, request))
-        return paginated_response(self, request, rows.select_related("project"), DialogueSerializer)
+        filters = validated_query(DialogueFilters, request)
+        words, before = filters.pop("q", ""), filters.pop("before", None)
+        rows, searched_to = dialogues_of(project, **filters), None
+        if words:
+            rows, searched_to = search_dialogues(rows, words, before)
+        response = paginated_response(self, request, rows.select_related("project"), DialogueSerializer)
+        if words:
+            response.data["searched_to"] = searched_to
+        return response
 
 
 class DialogueView(APIView):
@@ -180,6 +227,7 @@ class DialogueView(APIView):
 
 
 urlpatterns = [
+    path("imports/<uuid:pk>/undo/", UndoView.as_view()),
     path("projects/<slug:slug>/imports/", ImportsView.as_view()),
     path("imports/<uuid:pk>/", ImportView.as_view()),
     path("imports/<uuid:pk>/errors/", ImportErrorsView.as_view()),

@@ -11,3 +11,4 @@ class DialoguesConfig(AppConfig):
         from projects.roles import Capability
 
         register("import", "dialogues.services.imports.run_import_job", needs=Capability.IMPORT)
+        register("undo_import", "dialogues.services.undoing.run_undo_job", needs=Capability.IMPORT)

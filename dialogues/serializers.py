@@ -149,6 +149,15 @@ class DialogueFilters(serializers.Serializer[Any]):
         required=False, choices=Action.choices, help_text="Only dialogues with such an utterance."
     )
     import_job = serializers.UUIDField(required=False, help_text="Only dialogues that this import stored.")
+    q = serializers.CharField(
+        required=False, max_length=200, help_text="A text that an utterance contains, or an external id."
+    )
+    before = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=2**63 - 1,
+        help_text="With `q`: search dialogues below this id.",
+    )
 
 
 class DialogueSerializer(serializers.ModelSerializer[Dialogue]):

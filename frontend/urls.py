@@ -26,6 +26,8 @@ from frontend.pages.labelling import workbench as labelling_workbench
 from frontend.pages.learning import evaluations, models, sharing, training
 from frontend.pages.onboarding import admission, admission_test, guidelines, threads
 from frontend.pages.projects import (
+    copying,
+    history,
     home,
     invitation,
     invitations,
@@ -45,6 +47,8 @@ urlpatterns = [
     *guidelines.urlpatterns,
     *settings.urlpatterns,
     *replanning.urlpatterns,
+    *copying.urlpatterns,
+    *history.urlpatterns,
     *schema.urlpatterns,
     *members.urlpatterns,
     *invitations.urlpatterns,

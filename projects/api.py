@@ -32,6 +32,10 @@ TAG = ["Projects"]
 MEMBERS = ["Members"]
 
 
+class ProjectFilters(serializers.Serializer[Any]):
+    archived = serializers.BooleanField(required=False, help_text="true: only the archived ones.")
+
+
 class ProjectSummarySerializer(serializers.ModelSerializer[Project]):
     roles = serializers.SerializerMethodField(help_text="Yours.")
 
@@ -161,7 +165,12 @@ def serialize_project(request: Request, project: Project) -> dict[str, Any]:
 class ProjectsView(APIView):
     pagination_class = CursorPagination
 
-    @extend_schema(tags=TAG, operation_id="projects_list", responses=ProjectSummarySerializer(many=True))
+    @extend_schema(
+        tags=TAG,
+        operation_id="projects_list",
+        parameters=[ProjectFilters],
+        responses=ProjectSummarySerializer(many=True),
+    )
     def get(self, request: Request) -> Response:
         """The projects that you take part in."""
         user = person(request)
@@ -170,7 +179,8 @@ class ProjectsView(APIView):
             context = {"roles": memberships_by_project(user, page)}
             return ProjectSummarySerializer(page, many=True, context=context).data
 
-        return paginated_rows(self, request, projects_for(user), serialize)
+        archived = validated_query(ProjectFilters, request).get("archived", False)
+        return paginated_rows(self, request, projects_for(user, archived=archived), serialize)
 
 
 class ProjectView(APIView):

@@ -26,10 +26,10 @@ def capabilities_of_roles(user: User, roles: Iterable[str]) -> frozenset[Capabil
     return granted | CAPABILITIES[Role.MANAGER] if user.is_superuser else granted
 
 
-def projects_for(user: User) -> QuerySet[Project]:
-    """The projects that `user` sees, without archived ones."""
-    live = Project.objects.filter(archived_at=None)
-    return live if user.is_superuser else live.filter(memberships__user=user)
+def projects_for(user: User, *, archived: bool = False) -> QuerySet[Project]:
+    """The projects that `user` sees: those in use, or only the archived ones."""
+    rows = Project.objects.filter(archived_at__isnull=not archived)
+    return rows if user.is_superuser else rows.filter(memberships__user=user)
 
 
 def memberships_by_project(user: User, projects: Iterable[Project]) -> dict[int, list[str]]:

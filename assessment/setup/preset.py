@@ -3,6 +3,8 @@
 from dataclasses import asdict
 from typing import Final
 
+from django.utils.translation import gettext_lazy
+
 from annotation.project_setup.presets.preset import Preset
 from assessment.setup.models import Statement
 from projects.models import DialogueLanguage, Protocol
@@ -110,5 +112,13 @@ GUIDELINES_ZH: Final = """\
 """
 
 LIVE_ASSESSMENT: Final = Preset(
-    protocol=Protocol.ASSESSMENT, guidelines_en=GUIDELINES_EN, guidelines_zh=GUIDELINES_ZH
+    protocol=Protocol.ASSESSMENT,
+    guidelines_en=GUIDELINES_EN,
+    guidelines_zh=GUIDELINES_ZH,
+    title=gettext_lazy("Live assessment: rate chatbots"),
+    explanation=gettext_lazy(
+        "Invited people chat with each system and rate statements about it; whoever cannot tell a bad system from the "
+        "others does not count."
+    ),
+    paper="Ji et al., Achieving Reliable Human Assessment of Open-Domain Dialogue Systems",
 )

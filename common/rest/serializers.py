@@ -17,6 +17,7 @@ JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[type,
     (serializers.UUIDField, (str,)),
 )
 PAGING = {"cursor", "page_size"}
+ANSWER = ("format", "json")  # every answer is JSON, so asking for it changes nothing
 
 
 class StrictSerializer(serializers.Serializer[Any]):
@@ -61,7 +62,9 @@ def validated_input(serializer: type[serializers.Serializer[Any]], request: Requ
 def validated_query(serializer: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
     """The validated query. Empty values are left out. Raises ValidationError for invalid and unknown names."""
     known = set(serializer().fields)
-    if unknown := sorted(set(request.query_params) - known - PAGING):
+    name, value = ANSWER
+    asks_for_json = {name} if request.query_params.get(name) == value else set()
+    if unknown := sorted(set(request.query_params) - known - PAGING - asks_for_json):
         raise serializers.ValidationError({name: [_("Unknown field.")] for name in unknown})
     query = serializer(
         data={name: value for name, value in request.query_params.items() if name in known and value}

@@ -27,6 +27,7 @@ def _scoring_title(parameters: Mapping[str, Any]) -> str:
 
 TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "import": _import_title,
+    "undo_import": lambda given: _("Undoing an import"),
     "export": lambda given: _("Export as %(format)s") % {"format": given.get("format", "")},
     "agreement": lambda given: _("Statistics"),
     "resolve_tasks": lambda given: _("Final labels of dialogues with enough answers"),

@@ -165,7 +165,7 @@ TABS: Final = (
         C.READ_STATISTICS,
         protocols=ASSESSMENT,
     ),
-    _tab("imports", gettext_lazy("Import"), "upload", Group.DATA, C.IMPORT, under=("import",)),
+    _tab("imports", gettext_lazy("Import"), "upload", Group.DATA, C.IMPORT, under=("import", "import_undo")),
     _tab("exports", gettext_lazy("Export"), "download", Group.DATA, C.EXPORT, under=("export",)),
     _tab(
         "snapshots",
@@ -238,7 +238,7 @@ TABS: Final = (
         "settings",
         Group.SETTINGS,
         C.CONFIGURE,
-        under=("project_replan",),
+        under=("project_replan", "project_copy", "history"),
     ),
     _tab("guidelines", gettext_lazy("Guidelines"), "book", Group.WORK, C.SEE),
 )

@@ -80,6 +80,7 @@ ACCOUNT: Table = {
     "* api/v1/me/": SIGNED_IN,
     "* api/v1/tokens/": SIGNED_IN,
     "GET api/v1/projects/": SIGNED_IN,
+    "* projects/archived/": SIGNED_IN,
     "* ": SIGNED_IN,
 }
 
@@ -92,6 +93,7 @@ AUTHORING_API: Table = {
     "* api/v1/projects/{slug}/members/*": MEMBERS,
     "* api/v1/projects/{slug}/invitations/": MEMBERS,
     "* api/v1/projects/{slug}/events/": MEMBERS,
+    "* api/v1/projects/{slug}/copies/": MEMBERS,
     "* api/v1/projects/{slug}/link-invitations/*": MEMBERS,
     "* api/v1/projects/{slug}/models-of-others/*": MEMBERS,
     "* api/v1/generators/{slug}/sharing/*": MEMBERS,
@@ -134,6 +136,8 @@ AUTHORING_PAGES: Table = {
     "POST p/{slug}/guidelines/preview/": CONFIGURE,
     "* p/{slug}/guidelines/*": SEE,
     "POST p/{slug}/settings/archive/": MEMBERS,
+    "* p/{slug}/settings/copy/": MEMBERS,
+    "* p/{slug}/history/": MEMBERS,
     "* p/{slug}/settings/[!l]*": CONFIGURE,
     "* p/{slug}/settings/": CONFIGURE,
     "* p/{slug}/members/*": MEMBERS,

@@ -1,5 +1,7 @@
 """Authoring as in Diamante (Lu et al., §2.1 and Appendix B)."""
 
+from django.utils.translation import gettext_lazy
+
 from annotation.project_setup.presets.preset import Preset, TopicIdea
 from projects.models import Protocol
 
@@ -111,5 +113,11 @@ PRESET = Preset(
     protocol=Protocol.AUTHORING,
     guidelines_en=GUIDELINES_EN,
     guidelines_zh=GUIDELINES_ZH,
+    title=gettext_lazy("Diamante: write with candidates"),
+    explanation=gettext_lazy(
+        "Two roles chat, one person writes both: they take, correct or replace one of seven replies of a model, and "
+        "experts pass or veto each finished dialogue."
+    ),
+    paper="Lu et al., Towards Boosting the Open-Domain Chatbot with Human Feedback",
     topics=tuple(TopicIdea("en", *topic) for topic in _EN) + tuple(TopicIdea("zh", *topic) for topic in _ZH),
 )

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
+
 from annotation.labelling.models.labels import Resolution, Ties
 from annotation.labelling.schema.yaml_text import read_yaml
 from annotation.project_setup.presets.preset import LabellingDefaults, Preset
@@ -17,6 +20,41 @@ DEFAULTS = {
     # §3.2: three, majority vote.
     "diamante-evaluation": LabellingDefaults(3, Resolution.MAJORITY, Ties.MEDIAN),
 }
+# Title, explanation and paper of each.
+ABOUT: dict[str, tuple[str | Promise, str | Promise, str]] = {
+    "diqad": (
+        gettext_lazy("DiQAD: quality of answers"),
+        gettext_lazy(
+            "Two people rate how well a dialogue answers a question and give reasons; where they differ they confirm, "
+            "then a trainer decides."
+        ),
+        "Zhao et al., DiQAD: A Benchmark Dataset for End-to-End Open-domain Dialogue Assessment",
+    ),
+    "dch": (
+        gettext_lazy("DCH-1: helpdesk dialogues and nuggets"),
+        gettext_lazy(
+            "Three people rate a dialogue between customer and helpdesk and mark the posts that helped; the scores UCH "
+            "come from their marks."
+        ),
+        "Zeng et al., Test Collections and Measures for Evaluating Customer-Helpdesk Dialogues",
+    ),
+    "dialeval": (
+        gettext_lazy("DialEval-1: helpdesk dialogues as distributions"),
+        gettext_lazy(
+            "Nineteen people rate accomplishment, satisfaction and efficiency from -2 to 2 and mark nuggets; the "
+            "spread of their answers is the label."
+        ),
+        "Zeng et al., Overview of the NTCIR-15 Dialogue Evaluation (DialEval-1) Task",
+    ),
+    "diamante-evaluation": (
+        gettext_lazy("Diamante: judge replies of a chatbot"),
+        gettext_lazy(
+            "Three people judge coherence, informativeness and safety of every reply, then how engaging the chat is; "
+            "the majority counts."
+        ),
+        "Lu et al., Towards Boosting the Open-Domain Chatbot with Human Feedback",
+    ),
+}
 HERE = Path(__file__).parent
 
 
@@ -30,7 +68,11 @@ def preset_yaml(name: str) -> str:
 
 
 def _preset(name: str, labelling: LabellingDefaults) -> Preset:
+    title, explanation, paper = ABOUT[name]
     return Preset(
+        title=title,
+        explanation=explanation,
+        paper=paper,
         protocol=Protocol.LABELLING,
         guidelines_en=_read(f"{name}.en.md"),
         guidelines_zh=_read(f"{name}.zh.md"),

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.functional import Promise
+
 from projects.models import Protocol
 
 
@@ -28,12 +30,17 @@ class LabellingDefaults:
 class Preset:
     """What a new project starts with. Everything can be changed later in the project.
 
+    title: with the paper's name, if it has one. explanation: one sentence for whoever chooses.
+    paper: authors and title.
     schema (see annotation.labelling.schema.reading.read_schema) and labelling: only for the protocol `labelling`.
     """
 
     protocol: Protocol
     guidelines_en: str
     guidelines_zh: str
+    title: str | Promise
+    explanation: str | Promise
+    paper: str = ""
     topics: tuple[TopicIdea, ...] = ()
     schema: Mapping[str, Any] | None = None
     labelling: LabellingDefaults | None = None

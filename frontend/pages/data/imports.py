@@ -32,6 +32,7 @@ from dialogues.serializers import stream_errors_csv
 from dialogues.services import uploads
 from dialogues.services.imports import HEAD_BYTES, guess_format_or_refuse, start_import
 from dialogues.services.refused_rows import MAX_ROWS
+from dialogues.services.undoing import REASONS, undo_import, undo_preview
 from frontend.pages.data.import_preview import chosen_map, preview
 from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
@@ -85,6 +86,10 @@ class UploadForm(forms.Form):
         ]  # fmt: skip
         if not any(each.has_runs for each in formats):
             del self.fields["run"]
+
+
+class UndoForm(forms.Form):
+    request_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
 
 # Django must not read the form before its length is checked, so csrf_protect is on _start instead of here.
@@ -183,6 +188,28 @@ def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpRespons
     return render_job_page(request, context, template="data/imports/import.html", folder="data/imports")
 
 
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def undo(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
+    """What undoing the import removes and what stays; POST removes it."""
+    imported = _import_in(signed_in(request), slug, import_id)
+    form = UndoForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        job = undo_import(job=imported, actor=signed_in(request), request_id=form.cleaned_data["request_id"])
+        return redirect("job", slug, job.pk)
+    preview = undo_preview(imported)
+    context = {
+        "project": imported.project,
+        "title": _("Undo the import"),
+        "job": imported,
+        "removable": preview["removable"],
+        "kept": [(n, REASONS.get(code, code)) for code, n in preview["kept"].items()],
+        "form": form,
+    }
+    return render(request, "data/imports/undo.html", context)
+
+
 def _may_replan(request: HttpRequest, job: Job) -> bool:
     project = job.project
     if project is None or project.protocol != Protocol.LABELLING:
@@ -205,6 +232,7 @@ def import_errors_table(request: HttpRequest, slug: str, import_id: UUID) -> Str
 
 
 urlpatterns = [
+    path("p/<slug:slug>/imports/<uuid:import_id>/undo/", undo, name="import_undo"),
     path("p/<slug:slug>/imports/", import_list, name="imports"),
     path("p/<slug:slug>/imports/look/", preview, name="import_preview"),
     path("p/<slug:slug>/imports/<uuid:import_id>/", import_page, name="import"),

@@ -69,6 +69,10 @@ LABELS: Final = {
     "replaces": gettext_lazy("Also retag dialogues that a machine tagged"),
     "tagged": gettext_lazy("dialogues tagged"),
     "unanswered": gettext_lazy("without an answer"),
+    "import": gettext_lazy("Import"),
+    "removed": gettext_lazy("dialogues removed"),
+    "kept": gettext_lazy("dialogues that stay"),
+    "tasks": gettext_lazy("Dialogues"),
 }
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),

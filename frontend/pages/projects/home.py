@@ -43,8 +43,22 @@ def home(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     page = keyset_page(projects_for(user), request.GET.get("before"))
     new_project = reverse("new_project") if may_create_projects(user) else ""
-    context = {"cards": build_cards(user, page.rows), "page": page, "new_project": new_project}
+    context = {
+        "cards": build_cards(user, page.rows),
+        "page": page,
+        "new_project": new_project,
+        "has_archived": projects_for(user, archived=True).exists(),
+    }
     return render(request, "projects/home.html", context | {"title": _("Your projects")})
+
+
+@login_required
+@require_safe
+def archived_projects(request: HttpRequest) -> HttpResponse:
+    user = signed_in(request)
+    page = keyset_page(projects_for(user, archived=True), request.GET.get("before"))
+    context = {"page": page, "title": _("Archived projects")}
+    return render(request, "projects/archived.html", context)
 
 
 def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
@@ -72,4 +86,7 @@ def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
     return sorted(cards, key=lambda card: not card.steps)
 
 
-urlpatterns = [path("", home, name="home")]
+urlpatterns = [
+    path("", home, name="home"),
+    path("projects/archived/", archived_projects, name="archived_projects"),
+]

@@ -5,12 +5,14 @@ from uuid import uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.forms.boundfield import BoundWidget
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.project_setup.presets.preset import Preset
 from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from common.refusals import NotAllowed, Refusal
@@ -29,7 +31,9 @@ class NewProjectForm(forms.Form):
         error_messages={"invalid": gettext_lazy("Small letters, digits, - and _ only.")},
     )
     preset = forms.ChoiceField(
-        label=gettext_lazy("Starts with"), choices=[(name, name.capitalize()) for name in PRESETS]
+        label=gettext_lazy("Starts with"),
+        choices=[(name, preset.title) for name, preset in PRESETS.items()],
+        widget=forms.RadioSelect,
     )
     language = forms.ChoiceField(
         label=gettext_lazy("Language of the dialogues"),
@@ -66,7 +70,13 @@ def new_project(request: HttpRequest) -> HttpResponse:
         else:
             messages.success(request, _created_message(project))
             return redirect("project", project.slug)
-    return render(request, "projects/new_project.html", {"form": form, "title": _("New project")})
+    context = {"form": form, "title": _("New project"), "presets": _preset_choices(form)}
+    return render(request, "projects/new_project.html", context)
+
+
+def _preset_choices(form: forms.Form) -> list[tuple[BoundWidget, Preset]]:
+    """Each choice as its radio button and the preset that it explains."""
+    return [(choice, PRESETS[str(choice.data["value"])]) for choice in form["preset"]]
 
 
 def _created_message(project: Project) -> str:

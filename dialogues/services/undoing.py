@@ -1,0 +1,97 @@
+"""Undoes an import: removes its dialogues that nobody has begun with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from accounts.models import User
+from common.refusals import Refusal
+from dialogues.models import Dialogue
+from dialogues.services.storing import STORAGES
+from jobs.models import LIVE_STATES, Job
+from jobs.progress import Progress
+from jobs.services import start_job
+from projects.transitions import record
+
+KIND = "undo_import"
+BATCH = 200  # dialogues removed in one transaction
+# Why a dialogue stays, by code; higher apps add what they know when they are ready.
+KEPT_IF: dict[str, Callable[[], Q]] = {}
+# Lock what else belongs to these dialogues, before the dialogues themselves are locked.
+LOCKS: list[Callable[[Sequence[int]], None]] = []
+REASONS: Mapping[str, str | Promise] = {
+    "begun": gettext_lazy("somebody has begun with them"),
+    "reviewed": gettext_lazy("an expert has judged them"),
+    "in_batch": gettext_lazy("they belong to a batch"),
+    "gold": gettext_lazy("they are examples of a test"),
+    "discussed": gettext_lazy("there is a thread about them"),
+}
+
+
+def undo_preview(job: Job) -> dict[str, Any]:
+    """How many dialogues can be removed, and how many stay, by reason; a dialogue may stay for several reasons."""
+    rows = Dialogue.objects.filter(import_job=job)
+    kept = {code: rows.filter(condition()).count() for code, condition in KEPT_IF.items()}
+    return {"removable": _removable(job).count(), "kept": {code: n for code, n in kept.items() if n}}
+
+
+@transaction.atomic
+def undo_import(*, job: Job, actor: User | None, request_id: UUID) -> Job:
+    """Remove the import's dialogues that nobody has begun with, in a job. The same request_id returns the first job.
+
+    Raises Refusal `not_ready` while it runs, `not_undoable` for ratings, `id_in_use`.
+    """
+    if job.state in LIVE_STATES:
+        raise Refusal("not_ready", _("This import is still running."), _("Stop it first."))
+    if job.parameters.get("format") in STORAGES:
+        raise Refusal(
+            "not_undoable", _("An import of ratings cannot be undone."), _("Leave its run out of the report.")
+        )
+    is_new = not Job.objects.filter(pk=request_id).exists()
+    started = start_job(
+        id=request_id, kind=KIND, project=job.project, actor=actor, parameters={"import": str(job.pk)}
+    )
+    if is_new:
+        record(
+            job,
+            kind="import_undone",
+            project=job.project,
+            actor=actor,
+            data={"name": job.parameters.get("name", "")},
+        )
+    return started
+
+
+def run_undo_job(job: Job, progress: Progress) -> dict[str, Any]:
+    """Remove the dialogues batch by batch; safe to run again after a kill."""
+    imported = Job.objects.get(pk=job.parameters["import"])
+    progress.start(total=_removable(imported).count(), unit="dialogues")
+    removed = 0
+    while ids := list(_removable(imported).order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        removed += _remove(imported, ids)
+        progress.report(removed)
+    return {"removed": removed, "kept": Dialogue.objects.filter(import_job=imported).count()}
+
+
+@transaction.atomic
+def _remove(job: Job, ids: Sequence[int]) -> int:
+    """Whoever takes one of them meanwhile keeps it: the condition is read again under the locks."""
+    for lock in LOCKS:
+        lock(ids)
+    list(Dialogue.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
+    rows = list(_removable(job).filter(pk__in=ids).values_list("pk", flat=True))
+    Dialogue.objects.filter(pk__in=rows).delete()
+    return len(rows)
+
+
+def _removable(job: Job) -> QuerySet[Dialogue]:
+    rows = Dialogue.objects.filter(import_job=job)
+    for condition in KEPT_IF.values():
+        rows = rows.exclude(condition())
+    return rows

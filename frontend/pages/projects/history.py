@@ -1,0 +1,111 @@
+"""The history of a project: what happened, who did it and why, from its events."""
+
+from typing import Any, Final
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import path
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from frontend.pages.requests import signed_in
+from frontend.ui.paging import keyset_page
+from projects.models import Event
+from projects.roles import Capability
+from projects.selectors import events_of, project_for
+
+WORDS: Final[dict[str, str | Promise]] = {
+    "created": gettext_lazy("Created"),
+    "edited": gettext_lazy("Title, description or guidelines changed"),
+    "archived": gettext_lazy("Project archived"),
+    "restored": gettext_lazy("Restored"),
+    "copied": gettext_lazy("Project copied"),
+    "member_joined": gettext_lazy("A person joined"),
+    "member_roles": gettext_lazy("Roles changed"),
+    "member_removed": gettext_lazy("A person was removed"),
+    "member_group": gettext_lazy("Group of a person changed"),
+    "invited": gettext_lazy("A person was invited"),
+    "invitation_accepted": gettext_lazy("An invitation was accepted"),
+    "invitation_revoked": gettext_lazy("An invitation was revoked"),
+    "labelling_changed": gettext_lazy("Labelling settings changed"),
+    "authoring_changed": gettext_lazy("Writing settings changed"),
+    "assessment_changed": gettext_lazy("Study settings changed"),
+    "batch_plan_changed": gettext_lazy("Batch settings changed"),
+    "schema_saved": gettext_lazy("Questions saved"),
+    "schema_used": gettext_lazy("Other questions in use"),
+    "planned": gettext_lazy("Dialogues planned"),
+    "replanned": gettext_lazy("People, group or priority of waiting dialogues changed"),
+    "ordered": gettext_lazy("Order of the queue changed"),
+    "import_undone": gettext_lazy("Import undone"),
+    "files_removed": gettext_lazy("Files removed"),
+    "cut": gettext_lazy("Batch cut"),
+    "regrouped": gettext_lazy("Batch given to another group"),
+    "decided": gettext_lazy("Dispute decided"),
+    "verdict": gettext_lazy("An expert judged a dialogue"),
+    "review": gettext_lazy("Review of a dialogue changed"),
+    "topic": gettext_lazy("Topic of a dialogue changed"),
+    "topics": gettext_lazy("List of topics changed"),
+    "admission_test": gettext_lazy("Admission test changed"),
+    "gold_made": gettext_lazy("Gold example added"),
+    "gold_changed": gettext_lazy("Gold example changed"),
+    "gold_retired": gettext_lazy("Gold example retired"),
+    "state": gettext_lazy("State changed"),
+}
+# In the filter; the others are too many or too small to look for.
+CHOICES: Final = (
+    "edited", "member_joined", "member_roles", "member_removed", "labelling_changed", "authoring_changed",
+    "schema_saved", "planned", "replanned", "import_undone", "decided", "archived",
+)  # fmt: skip
+SHOWN_VALUES: Final = (
+    "name",
+    "username",
+    "count",
+    "overlap",
+    "group",
+    "priority",
+    "changed",
+    "version",
+    "slug",
+)
+
+
+@login_required
+@never_cache
+@require_safe
+def history(request: HttpRequest, slug: str) -> HttpResponse:
+    project = project_for(signed_in(request), slug, Capability.MANAGE_MEMBERS)
+    kind = request.GET.get("kind", "")
+    rows = events_of(project, **({"kind": kind} if kind in WORDS else {}))
+    page = keyset_page(rows, request.GET.get("before"))
+    context = {
+        "project": project,
+        "title": _("History"),
+        "page": page,
+        "events": [(event, describe(event), facts_of(event)) for event in page.rows],
+        "kinds": [(name, WORDS[name]) for name in CHOICES],
+        "kind": kind,
+    }
+    return render(request, "projects/history.html", context)
+
+
+def describe(event: Event) -> str:
+    """The event in words; its name for a kind that has none."""
+    return str(WORDS.get(event.kind, event.kind.replace("_", " ")))
+
+
+def facts_of(event: Event) -> str:
+    """The short values of an event, and its subject if that is a dialogue, a task or an assignment."""
+    values: list[Any] = [
+        event.data[name] for name in SHOWN_VALUES if event.data.get(name) not in (None, "", {})
+    ]
+    short = [str(value) for value in values if isinstance(value, str | int) and len(str(value)) <= 80]
+    kind = event.subject_type.rpartition(".")[2]
+    subject = [f"{kind} {event.subject_id}"] if event.subject_id.isdecimal() and kind != "project" else []
+    return " · ".join([*subject, *short])
+
+
+urlpatterns = [path("p/<slug:slug>/history/", history, name="history")]
