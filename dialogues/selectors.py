@@ -23,6 +23,7 @@ NO_TOPIC = "none"  # as a filter: dialogues without a topic
 OPENING_CHARS = 160
 SEARCH_WINDOW = 20_000  # dialogues; 0.2 s in the database with 14 utterances each
 MAX_EVENTS = 100
+LANGUAGES = 50
 
 
 def dialogues_of(project: Project, *, action: str = "", **filters: str) -> QuerySet[Dialogue]:
@@ -44,6 +45,12 @@ def dialogues_of(project: Project, *, action: str = "", **filters: str) -> Query
 def has_topics(project: Project) -> bool:
     """Whether any dialogue of the project has a topic."""
     return Dialogue.objects.filter(project=project).exclude(topic="").exists()
+
+
+def languages_of(project: Project) -> list[tuple[str, str]]:
+    """The languages of the project's dialogues, each as (code, code); dialogues without one are left out."""
+    rows = Dialogue.objects.filter(project=project).exclude(language="").order_by("language")
+    return [(code, code) for code in rows.values_list("language", flat=True).distinct()[:LANGUAGES]]
 
 
 def annotate_opening(rows: QuerySet[Dialogue]) -> QuerySet[Dialogue]:

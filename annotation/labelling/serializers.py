@@ -192,6 +192,7 @@ class SkippedSerializer(serializers.Serializer[Any]):
 class SubmissionWithOutcomeSerializer(serializers.Serializer[Any]):
     assignment = serializers.IntegerField()
     dialogue = serializers.IntegerField()
+    opening = serializers.CharField(allow_blank=True, help_text="How its first utterance begins.")
     revision = serializers.IntegerField()
     stage = serializers.ChoiceField(choices=Stage.choices)
     answers = serializers.JSONField()
@@ -319,6 +320,7 @@ def serialize_submission_with_outcome(submission: Submission) -> dict[str, Any]:
     return {
         "assignment": submission.assignment_id,
         "dialogue": submission.task.dialogue_id,
+        "opening": submission.opening or "",  # type: ignore[attr-defined]  # annotated
         "revision": submission.revision,
         "stage": submission.stage,
         "answers": submission.answers,

@@ -25,6 +25,7 @@ MEASURES: Final = {
     "krippendorff_alpha": "Krippendorff α",
     "icc": "ICC",
 }
+TOO_FEW: Final = 5  # items
 UNITS: Final = {"day": gettext_lazy("day"), "week": gettext_lazy("week"), "month": gettext_lazy("month")}
 
 
@@ -80,7 +81,11 @@ def tabulate_agreement(statistics: StoredStatistics) -> Chart:
         "final label. n: dialogues or utterances that at least two people answered; in brackets 95 % intervals; –: "
         "undefined, for example when everybody always answers the same."
     )
-    return Chart("agreement", _("How far do people agree?"), note, head, rows)
+    faint = [at for at, row in enumerate(rows) if int(row[-2] or 0) < TOO_FEW]
+    if faint:
+        few = _("Grey: n is below %(n)d, so the numbers say little.") % {"n": TOO_FEW}
+        note = f"{note} {few}"
+    return Chart("agreement", _("How far do people agree?"), note, head, rows, faint=faint)
 
 
 def draw_reliability(statistics: StoredStatistics) -> Chart:

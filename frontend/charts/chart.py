@@ -1,7 +1,7 @@
 """A chart: a question with its numbers as a table and, if a picture says more, a plot."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -15,7 +15,7 @@ class Chart:
     """name: in URLs. note: what the numbers rest on, with n. head, rows: the table. svg: empty without a plot.
 
     links: where the first cell of each row leads on a page; empty without links. decimals: of every number on a page;
-    None: as many as the numbers of the column have.
+    None: as many as the numbers of the column have. faint: the rows that rest on too little.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Chart:
     legend: Sequence[str] = ()
     links: Sequence[str] = ()
     decimals: int | None = None
+    faint: Collection[int] = ()
 
     @property
     def shown_rows(self) -> list[tuple[list[Cell], str]]:

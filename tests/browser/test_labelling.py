@@ -13,6 +13,7 @@ from annotation.labelling.services.submissions import SentLabels, serve, submit_
 from annotation.tasks.models.work import Assignment, AssignmentState, TaskState
 from annotation.tasks.services.assignment import save_for_later
 from annotation.tasks.services.claiming import claim_next_task
+from dialogues.models import Utterance
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import (
     LabelBench,
@@ -273,6 +274,8 @@ def test_previous_submissions_are_listed_and_reopened(
     bench.reload().press("Control+Shift+p")
     sheet = bench.page.locator("#previous")
     expect(sheet.locator("li")).to_have_count(1)
+    opening = Utterance.objects.get(dialogue__assignments=first, position=0).text
+    expect(sheet.locator("[data-opening]")).to_have_text(opening)
     sheet.get_by_role("button", name="Open").click()
     expect(bench.page.locator("#stage")).to_have_text("Revise")
     assert bench.shown == first

@@ -37,7 +37,7 @@ def test_a_cell_beside_the_columns_is_named() -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"dialogue_id\n", b"PK\x05\x06" + bytes(18)])
-def test_what_is_not_a_workbook_is_refused(data: bytes) -> None:
+def test_another_file_than_a_workbook_is_refused(data: bytes) -> None:
     problem = error(data, "xlsx")
     assert (problem.code, problem.fatal) == ("not_xlsx", True)
 

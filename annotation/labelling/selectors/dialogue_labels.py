@@ -12,10 +12,12 @@ from annotation.labelling.selectors.visibility import hidden_labels
 from annotation.labelling.selectors.workbench import final_label_history
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue
+from projects.models import Project
 from projects.roles import Capability
 
 MAX_SUBMISSIONS = 200  # of one dialogue, revisions included
 UNPLANNED = "unplanned"
+PEOPLE = 200
 LABEL_STATES = [
     *((state.value, state.label) for state in TaskState if state != TaskState.WITHDRAWN),
     (UNPLANNED, _("Not planned yet")),
@@ -34,6 +36,27 @@ def label_states(dialogues: Sequence[Dialogue]) -> dict[int, TaskState]:
     return {
         dialogue: TaskState(state) for dialogue, state in rows.values_list("dialogue_id", "state") if dialogue
     }
+
+
+def annotators_of(project: Project) -> list[tuple[str, str]]:
+    """Who has submitted dialogues of the project, as (id, name), by name."""
+    sent = Assignment.objects.filter(
+        project=project, annotator=OuterRef("pk"), state=AssignmentState.SUBMITTED
+    )
+    people = User.objects.filter(Exists(sent))[:PEOPLE]
+    return sorted(((str(one.pk), one.shown_name) for one in people), key=lambda row: row[1])
+
+
+def submitted_by(annotator: int) -> QuerySet[Assignment]:
+    """The person's submitted work on a dialogue, for Exists."""
+    return Assignment.objects.filter(
+        dialogue=OuterRef("pk"), annotator=annotator, state=AssignmentState.SUBMITTED
+    )
+
+
+def was_returned(task: Task) -> bool:
+    """Whether the dialogue was answered in an earlier round, which was returned."""
+    return Task.objects.filter(dialogue=task.dialogue_id, pk__lt=task.pk, round__isnull=False).exists()
 
 
 @dataclass(frozen=True, slots=True)

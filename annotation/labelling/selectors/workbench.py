@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.functions import Left
 from django.utils import timezone
 
 from accounts.models import User
@@ -14,6 +15,7 @@ from annotation.labelling.schema.answers import differing_paths
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task, TaskState
 from dialogues.models import Dialogue, Utterance
+from dialogues.selectors import OPENING_CHARS
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -99,11 +101,13 @@ def seconds_left(assignment: Assignment) -> float:
 
 
 def live_submissions(user: User, project: Project) -> QuerySet[Submission]:
-    """The user's live submissions with the final label of their dialogue, newest first."""
+    """The user's live submissions with the final label and the `opening` of their dialogue, newest first."""
     finals = Prefetch(
         "task__final_labels", FinalLabel.objects.filter(superseded_at=None), to_attr="live_finals"
     )
     rows = Submission.objects.filter(annotator=user, project=project, superseded_at=None)
+    first = Utterance.objects.filter(dialogue=OuterRef("task__dialogue"), position=0)
+    rows = rows.annotate(opening=Subquery(first.values(begins=Left("text", OPENING_CHARS))))
     return rows.select_related("task__dialogue", "schema").prefetch_related(finals).order_by("-stored_at")
 
 

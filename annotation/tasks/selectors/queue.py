@@ -43,11 +43,15 @@ def _with_opening(rows: QuerySet[Assignment]) -> QuerySet[Assignment]:
 
 
 def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
-    """In work or saved, and expired work with text or answers in it, so that nothing written is lost; at most SHOWN."""
-    begun = Q(dialogue__utterance_count__gt=0)
+    """In work or saved, and expired work with text or answers in it, so that nothing written is lost; at most SHOWN.
+
+    A dialogue that was fetched ahead is not open before it is shown.
+    """
+    begun, held = Q(dialogue__utterance_count__gt=0), Q(state__in=HELD)
     if project.protocol == Protocol.LABELLING:
         begun = Q(label_draft__isnull=False)
-    held = Q(state__in=HELD) | Q(begun, state=AssignmentState.EXPIRED)
+        held &= Q(served_at__isnull=False) | begun
+    held |= Q(begun, state=AssignmentState.EXPIRED)
     return _with_opening(Assignment.objects.filter(held, annotator=user, project=project)).order_by(
         "-touched_at"
     )[:SHOWN]

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
+from django.db.models import Exists, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -19,10 +19,13 @@ from accounts.models import User
 from annotation.labelling.selectors.dialogue_labels import (
     LABEL_STATES,
     DialogueLabels,
+    annotators_of,
     dialogue_labels,
     filter_by_label_state,
     has_labelled,
     label_states,
+    submitted_by,
+    was_returned,
 )
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
@@ -41,6 +44,7 @@ from dialogues.selectors import (
     has_topics,
     history_of,
     import_for,
+    languages_of,
     search_dialogues,
     utterances_of,
 )
@@ -78,8 +82,8 @@ FILTERS = [
     Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
 ]
 
-TOPIC = "topic"
-STORED_FILTERS = {*(filter_.name for filter_ in FILTERS), TOPIC}  # columns of a dialogue
+TOPIC, LANGUAGE, ANNOTATOR = "topic", "language", "annotator"
+STORED_FILTERS = {*(filter_.name for filter_ in FILTERS), TOPIC, LANGUAGE}  # columns of a dialogue
 # Dialogues to label are finished from the start; people look for the state of their labels.
 LABELLING_FILTERS = [
     Filter("label", gettext_lazy("Labels"), gettext_lazy("Every state"), LABEL_STATES),
@@ -95,6 +99,15 @@ def filters_for(project: Project, topics: Mapping[str, str], *, sees_systems: bo
     """
     filters = _filters_of_protocol(project, sees_systems=sees_systems)
     return [*filters, _topic_filter(topics)] if topics else filters
+
+
+def _more_filters(project: Project, *, names_people: bool) -> list[Filter]:
+    """By language if there are several, and by annotator for those who may see who did what."""
+    languages = languages_of(project)
+    filters = [Filter(LANGUAGE, gettext_lazy("Language"), gettext_lazy("Every language"), languages)]
+    people = annotators_of(project) if names_people and project.protocol != Protocol.ASSESSMENT else []
+    by_person = [Filter(ANNOTATOR, gettext_lazy("Annotator"), gettext_lazy("Every annotator"), people)]
+    return (filters if len(languages) > 1 else []) + (by_person if people else [])
 
 
 def _topic_filter(topics: Mapping[str, str]) -> Filter:
@@ -120,14 +133,20 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     may = capabilities_of(user, project)
     sees_systems = project.protocol == Protocol.ASSESSMENT and Capability.READ_STATISTICS in may
     topics = topic_names(project) if has_topics(project) else {}
-    filters = filters_for(project, topics, sees_systems=sees_systems)
+    filters = [
+        *filters_for(project, topics, sees_systems=sees_systems),
+        *_more_filters(project, names_people=Capability.READ_STATISTICS in may),
+    ]
     chosen = _chosen_filters(request, filters)
     words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
     imported = _chosen_import(request, project)
     more = {"import_job": str(imported.pk)} if imported else {}
     stored = {name: value for name, value in chosen.items() if name in STORED_FILTERS}
+    held_by = chosen.get(ANNOTATOR)
     participant = _chosen_participant(request, project) if sees_systems else None
     rows = dialogues_of(project, **stored, **more)
+    if held_by:
+        rows = rows.filter(Exists(submitted_by(int(held_by))))
     if "label" in chosen:
         rows = filter_by_label_state(rows, chosen["label"])
     if project.protocol == Protocol.ASSESSMENT:
@@ -262,7 +281,7 @@ def labelled_by(user: User, project: Project, dialogue_id: int) -> Dialogue:
 def _describe_labels(labels: DialogueLabels, begin: int) -> dict[str, Any]:
     """The context of dialogues/labels.html, people.html and utterance.html."""
     if labels.schema is None:
-        return {"labels": labels, "people": []}
+        return {"labels": labels, "people": [], "was_returned": was_returned(labels.task)}
     words, speakers = LabelsInWords(labels, load_schema(labels.schema)), speakers_in(labels.task.dialogue_id)
     shown = range(begin, min(begin + UTTERANCES_SHOWN, len(speakers)))
     differing = words.positions_with_differences()

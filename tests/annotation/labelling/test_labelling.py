@@ -31,6 +31,7 @@ from annotation.labelling.services.submissions import (
     submit_labels,
 )
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.selectors.queue import open_assignments
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotAllowed, Refusal
 from projects.models import Project, Role
@@ -447,3 +448,11 @@ def test_a_skipped_dialogue_goes_to_others_only(anna: User, bela: User, quality:
     skip_task(annotator=anna, assignment_id=skipped.pk, reason="It is in another language")
     assert claims(anna, quality).task_id != skipped.task_id
     assert claims(bela, quality).task_id == skipped.task_id
+
+
+def test_a_dialogue_that_was_fetched_ahead_is_not_open_before_it_is_shown(
+    anna: User, quality: Project
+) -> None:
+    shown = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    claim_next_task(annotator=anna, project=quality, claim_id=uuid4(), ahead=True)
+    assert list(open_assignments(anna, quality)) == [shown]

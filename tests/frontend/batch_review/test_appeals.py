@@ -12,6 +12,7 @@ from annotation.batch_review.services.appeals import raise_appeal, settle_appeal
 from annotation.batch_review.services.verdicts import accept_round
 from annotation.labelling.models.labels import Submission
 from annotation.tasks.models.rounds import Round
+from annotation.tasks.models.work import Task
 from projects.models import Role
 from tests.annotation.batch_review.conftest import (
     diqad_answers,
@@ -105,6 +106,15 @@ def test_a_refused_settlement_keeps_its_words(
     assert page.index("Anna is right.") < page.index(
         f"/p/quality/appeals/{appeals[1].pk}/"
     )  # the refused one comes first
+
+
+def test_a_dialogue_of_a_returned_batch_does_not_claim_that_nobody_answered(
+    client: Client, returned: Round, tina: User
+) -> None:
+    again = Task.objects.filter(project=returned.project, submissions=None, round__isnull=False).latest("id")
+    client.force_login(tina)
+    page = client.get(f"/p/{returned.project.slug}/dialogues/{again.dialogue_id}/").content.decode()
+    assert "Its batch was returned: nobody has answered again yet." in page
 
 
 def test_anna_cannot_settle(client: Client, returned: Round, anna: User) -> None:

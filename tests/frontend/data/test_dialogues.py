@@ -111,6 +111,13 @@ def test_filters_narrow_the_list_and_invalid_ones_are_ignored(
     assert sorted(openings(listed(erics_browser, project, query))) == sorted(found)
 
 
+def test_a_language_is_chosen_where_there_are_several(erics_browser: Client, project: Project) -> None:
+    imported(project, [spoken("Hello", language="en")])
+    assert 'id="filter-language"' not in listed(erics_browser, project)
+    imported(project, [spoken("你好", language="zh")])
+    assert openings(listed(erics_browser, project, "?language=zh")) == ["你好"]
+
+
 def test_words_and_ids_are_found(erics_browser: Client, project: Project) -> None:
     imported(
         project, [spoken("one", "about CATS"), spoken("two", "about dogs"), spoken("three", "猫", id="d3")]

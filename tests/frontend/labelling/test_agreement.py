@@ -63,6 +63,12 @@ def test_the_agreement_is_a_file(erics: Client, labelled: Project) -> None:
     assert rows[1][:3] == ["A", "agreement (%)", "0.6667"]
 
 
+def test_numbers_that_rest_on_few_items_are_grey(erics: Client, labelled: Project) -> None:
+    page = text_of(erics)
+    assert "Grey: n is below 5" in page
+    assert '<tr class="muted">' in page
+
+
 def test_a_question_and_two_people_can_be_chosen(
     erics: Client, labelled: Project, people: list[User]
 ) -> None:

@@ -347,6 +347,14 @@ def test_annotators_do_not_see_others_answers_before_the_end(
     assert "You see others' answers when everybody has answered." in html.unescape(text_of(page))
 
 
+def test_dialogues_are_filtered_by_who_labelled_them(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    task = disputed(anna, bela, quality)
+    page = signed(tina).get(f"/p/quality/dialogues/?annotator={anna.pk}")
+    assert [dialogue.pk for dialogue, _actions in page.context["rows"]] == [task.dialogue_id]
+
+
 def test_a_dialogue_without_labels_says_so(tina: User, quality: Project) -> None:
     task = Task.objects.filter(project=quality).earliest("id")
     assert "Nobody has answered yet." in text_of(dialogue_page(tina, task))

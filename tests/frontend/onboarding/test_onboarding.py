@@ -123,6 +123,7 @@ def test_a_question_is_asked_and_decided_in_the_page(
     client.force_login(tina)
     page = client.get(address).content.decode()
     assert "&lt;script&gt;" in page
+    assert page.index('id="u2"') < page.index(f'href="#t{thread.pk}"')
     assert "anna" in page
     sent = {
         "id": str(uuid4()),

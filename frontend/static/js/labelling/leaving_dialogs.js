@@ -7,7 +7,7 @@ import { toast } from "../shared/toast.js";
 /**
  * @typedef {import("./queue.js").Answers} Answers
  * @typedef {import("./workbench.js").Workbench} Workbench
- * @typedef {{ assignment: number, dialogue: number, revision: number, answers: Answers, stored_at: string }} Row
+ * @typedef {{ assignment: number, dialogue: number, opening: string, revision: number, answers: Answers, stored_at: string }} Row
  */
 
 /** @param {unknown} error */
@@ -128,7 +128,7 @@ async function showPage(bench, sheet, address) {
 /** @param {Workbench} bench  @param {HTMLDialogElement} sheet  @param {Row} submission */
 function createRow(bench, sheet, submission) {
   const { row, part } = cloneTemplate("previous-row");
-  part("dialogue").textContent = `#${submission.dialogue}`;
+  part("opening").textContent = submission.opening || `#${submission.dialogue}`;
   part("answers").textContent = describeAnswers(bench, submission.answers);
   part("revision").textContent = format(gettext("revision {n}"), { n: submission.revision });
   part("time").textContent = clock(submission.stored_at);
