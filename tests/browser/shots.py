@@ -120,7 +120,7 @@ def decide(page: Page) -> None:
 def judge_blind(page: Page) -> None:
     """Another label than the annotators', who are seen now."""
     page.wait_for_selector("html[data-ready]")
-    for key in ("n", "3", "1", "Control+Enter"):
+    for key in ("n", "0", "1", "Control+Enter"):
         page.keyboard.press(key)
     page.wait_for_selector("#next:visible")
 

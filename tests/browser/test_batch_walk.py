@@ -29,7 +29,7 @@ from tests.sizes import SAMPLE
 
 BATCH, REST, WRONG = SAMPLE + 4, 3, max(4, SAMPLE * 12 // 100)
 BY_HAND = 2  # dialogues a person and round; the others are sent by the same service
-GOOD, THIN = ["n", "5"], ["n", "4", "1", "Enter"]  # what is pressed for a 2, and for a 1
+GOOD, THIN = ["n", "2"], ["n", "1", "1", "Enter"]  # what is pressed for a 2, and for a 1
 
 
 @pytest.fixture

@@ -31,7 +31,7 @@ Eventually = Callable[[Callable[[], bool], str], None]
 # What is pressed for a dialogue of four utterances, and what it means.
 PRESETS = {
     "diqad": (
-        ["y", "4", "1", "3", "Enter"],
+        ["y", "1", "1", "3", "Enter"],
         {
             "dialogue": {"verify": 1, "quality": 1, "reasons_1": ["incomplete", "less_proactive"]},
             "utterances": {},
@@ -62,7 +62,7 @@ PRESETS = {
         },
     ),
     "diamante-evaluation": (
-        ["3", "2", "3", "1", "2"],
+        ["2", "1", "2", "0", "1"],
         {
             "dialogue": {"engagingness": 1},
             "utterances": {
@@ -106,7 +106,7 @@ def test_the_next_dialogue_lies_ready_and_is_shown_at_once(mara: User, signs_in:
     assert Assignment.objects.filter(annotator=ann).count() == 1  # who only looks takes nothing from others
     bench.press("y").with_ahead()
     first = bench.shown
-    bench.press("5")
+    bench.press("2")
     bench.page.route("**/submissions/", lambda route: None)  # the server never answers
     bench.submit()
     assert bench.shown != first
@@ -117,7 +117,7 @@ def test_a_missing_answer_is_named_and_gets_the_focus(mara: User, signs_in: Sign
     project = planned("diqad", mara)
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     expect(bench.task).to_have_text("2 answers left")
-    bench.press("ArrowDown", "4").submit()
+    bench.press("ArrowDown", "1").submit()
     bench.asks("verify")
     expect(bench.answer("verify")).to_contain_text("This has to be answered first.")
     bench.press("n").submit()
@@ -131,10 +131,10 @@ def test_moving_clearing_and_changing(mara: User, signs_in: SignedIn, eventually
     bench = LabelBench.open(signs_in(ann), project)
     bench.press("y").asks("quality").press("k").asks("verify").press("Delete")
     expect(bench.answer("verify").locator("[aria-pressed=true]")).to_have_count(0)
-    bench.press("n", "3").asks("reasons_0").press("1", "c", "1", "Enter").press("ArrowUp").asks("reasons_0")
-    bench.press("ArrowUp", "5")
+    bench.press("n", "0").asks("reasons_0").press("1", "c", "1", "Enter").press("ArrowUp").asks("reasons_0")
+    bench.press("ArrowUp", "2")
     expect(bench.answer("reasons_0")).to_be_hidden()
-    bench.press("ArrowUp").asks("quality").press("3").submit()  # what was chosen for 0 comes back with it
+    bench.press("ArrowUp").asks("quality").press("0").submit()  # what was chosen for 0 comes back with it
     eventually(lambda: len(stored(ann)) == 1, "the submission")
     assert stored(ann)[0].answers["dialogue"] == {"verify": 0, "quality": 0, "reasons_0": ["none"]}
 
@@ -178,7 +178,7 @@ def test_equal_labels_of_one_speaker_are_one_bracket_with_its_word(mara: User, s
 def test_an_answer_that_follows_from_another_is_set_and_locked(mara: User, signs_in: SignedIn) -> None:
     project = planned("diamante-evaluation", mara, count=1)
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
-    bench.asks("1/coherence").press("1").asks("3/coherence")
+    bench.asks("1/coherence").press("0").asks("3/coherence")
     expect(bench.answer("1/safety").locator(".chip")).to_be_disabled()
     expect(bench.answer("1/safety")).to_contain_text("follows from the other answers")
 
@@ -228,14 +228,14 @@ def test_a_submission_before_the_minimum_time_waits_and_can_be_cancelled(
     bench = LabelBench.open(signs_in(ann), project)
     expect(bench.page.locator("#floor")).to_contain_text("≥ 3 s")
     first = bench.shown
-    bench.press("n", "5").submit()
+    bench.press("n", "2").submit()
     expect(bench.page.locator("#submit")).to_contain_text("Submits in 0:0")
     bench.press("Escape")
     expect(bench.page.locator("#submit")).not_to_contain_text("Submits in")
     bench.submit()
     bench.goes_on_from(first)
     eventually(lambda: len(stored(ann)) == 1, "the submission, after its time")
-    bench.press("n", "5").submit()  # the second has a floor of its own
+    bench.press("n", "2").submit()  # the second has a floor of its own
     eventually(lambda: len(stored(ann)) == 2, "the second submission")
     earlier, later = stored(ann)
     assert (later.stored_at - earlier.stored_at).total_seconds() >= 2.5
@@ -248,13 +248,13 @@ def test_undo_takes_back_answers_then_the_submission_as_a_revision(
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.shown
-    bench.press("y", "Control+z").asks("verify").press("y").with_ahead().press("5").submit()
+    bench.press("y", "Control+z").asks("verify").press("y").with_ahead().press("2").submit()
     eventually(lambda: len(stored(ann)) == 1, "the submission")
     second = bench.shown
     bench.press("n", "Control+z", "Control+z")
     expect(bench.page.locator("#stage")).to_have_text("Revise")
     assert bench.shown == first
-    expect(bench.answer("quality").locator("[aria-pressed=true]")).to_contain_text("2")
+    expect(bench.answer("quality").locator("[aria-pressed=true]")).to_contain_text("high")
     bench.press("ArrowUp", "ArrowUp").asks("verify").press("n").submit()
     eventually(lambda: Submission.objects.filter(annotator=ann).count() == 2, "the revision")
     assert bench.shown == second
@@ -269,7 +269,7 @@ def test_previous_submissions_are_listed_and_reopened(
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.shown
-    bench.press("n").with_ahead().press("5").submit()
+    bench.press("n").with_ahead().press("2").submit()
     eventually(lambda: len(stored(ann)) == 1, "the submission")
     bench.reload().press("Control+Shift+p")
     sheet = bench.page.locator("#previous")
@@ -301,7 +301,7 @@ def test_skip_pressed_twice_leaves_one_dialogue(
     bench.asks_to_skip().press("2", "Enter", "Enter")
     bench.goes_on_from(first)
     second = bench.shown
-    bench.press("y", "5").submit()
+    bench.press("y", "2").submit()
     eventually(lambda: len(stored(ann)) == 1, "the second dialogue's submission")
     assert stored(ann)[0].assignment_id == second
 
@@ -315,10 +315,10 @@ def test_a_dialogue_submitted_in_another_tab_is_not_offered_again(
     other_tab = LabelBench.open(tab.page.context.new_page(), project)
     assert tab.shown == other_tab.shown
     first = tab.shown
-    tab.press("y", "5").submit().goes_on_from(first)
+    tab.press("y", "2").submit().goes_on_from(first)
     expect(other_tab.notices).to_contain_text("You submitted this dialogue in another tab.")
     expect(other_tab.page.locator("#stage")).to_have_text("Revise")
-    other_tab.press("n", "3", "c").submit().goes_on_from(first)
+    other_tab.press("n", "0", "c").submit().goes_on_from(first)
     eventually(lambda: [row.revision for row in stored(ann)] == [2], "the revision")
     expect(other_tab.notices).not_to_contain_text("another tab")
     assert other_tab.shown != tab.shown
@@ -341,9 +341,9 @@ def test_two_people_confirm_each_seeing_the_other_nameless(
     ann, bob = annotator("ann", project), annotator("bob", project)
     anns, bobs = (LabelBench.open(signs_in(person), project) for person in (ann, bob))
     at_ann, at_bob = anns.shown, bobs.shown
-    anns.press("n", "5", "Alt+n").type("It explains everything.").submit()
+    anns.press("n", "2", "Alt+n").type("It explains everything.").submit()
     eventually(lambda: len(stored(ann)) == 1, "ann's submission")
-    bobs.press("n", "4", "1", "Enter").submit()
+    bobs.press("n", "1", "1", "Enter").submit()
     eventually(lambda: len(stored(bob)) == 1, "bob's submission")
     task = Assignment.objects.get(pk=at_ann).task
     assert task.state == TaskState.CONFIRMING
@@ -371,7 +371,7 @@ def test_every_state_in_which_no_dialogue_comes_says_what_to_do(
     anns = LabelBench.open(signs_in(ann), project)
     bobs = LabelBench.open(signs_in(bob), project)
     expect(bobs.nothing).to_contain_text("being worked on by others")
-    anns.press("n", "5").submit()
+    anns.press("n", "2").submit()
     expect(anns.nothing).to_contain_text("done")
     eventually(lambda: len(stored(ann)) == 1, "the submission, which is shown as sent before it is stored")
     bobs.press("n")  # look again
@@ -387,7 +387,7 @@ def test_an_annotator_who_holds_dialogues_does_not_read_that_all_is_done(
     save_for_later(annotator=ann, assignment_id=saved.pk)
     held = claim_next_task(annotator=ann, project=project, claim_id=uuid4())
     bench = LabelBench.open(signs_in(ann), project, held.pk)
-    bench.press("n", "5").submit()
+    bench.press("n", "2").submit()
     expect(bench.nothing).to_contain_text("You still have 1 open dialogue")
     bench.nothing.get_by_role("link", name="To the open dialogues").click()
     expect(bench.page.locator("main")).to_contain_text("Saved for later")

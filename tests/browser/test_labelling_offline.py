@@ -56,7 +56,7 @@ def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     bench.press("n").with_ahead()
     first = bench.shown
     bench.page.context.set_offline(True)
-    bench.press("5").submit()
+    bench.press("2").submit()
     second = bench.shown
     assert second != first
     expect(bench.notices).to_contain_text("No connection.")
@@ -65,7 +65,7 @@ def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     assert bench.shown == second
     expect(bench.answer("verify").locator("[aria-pressed=true]")).to_have_count(1)
     expect(bench.badge).to_have_text("1 waiting to send")
-    bench.asks("quality").press("5").submit()
+    bench.asks("quality").press("2").submit()
     expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
     expect(bench.nothing).to_contain_text("2 submissions wait here and are not lost.")
     bench.page.context.set_offline(False)
@@ -86,7 +86,7 @@ def test_answers_that_a_page_could_not_write_to_disk_before_it_went_away_are_sen
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.press("n").with_ahead().shown
     bench.page.evaluate("IDBDatabase.prototype.transaction = () => ({ objectStore: () => ({ add() {} }) })")
-    bench.press("5").submit()
+    bench.press("2").submit()
     assert bench.shown != first
     bench.reload()
     eventually(lambda: len(stored(ann)) == 1, "what the first page could not write")
@@ -104,9 +104,9 @@ def test_prefetched_dialogues_are_used_while_the_server_is_down_and_the_network_
     bench.page.route(down, lambda route: route.fulfill(**answer) if answer else route.abort())
     bench.reload()
     assert bench.shown == first
-    bench.press("5").with_ahead().submit().goes_on_from(first)
+    bench.press("2").with_ahead().submit().goes_on_from(first)
     second = bench.shown
-    bench.press("n", "5").submit()
+    bench.press("n", "2").submit()
     expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
     expect(bench.nothing).to_contain_text("2 submissions wait here and are not lost.")
     bench.page.unroute(down)
@@ -173,7 +173,7 @@ def test_a_cached_dialogue_that_cannot_be_labelled_is_skipped_while_the_server_i
     bench.page.route("**/api/v1/**", lambda route: route.fulfill(status=502))
     bench.reload()
     with bench.page.expect_response(CLAIM):
-        bench.press("5")
+        bench.press("2")
     bench.submit()
     expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
 
@@ -184,7 +184,7 @@ def test_a_claim_whose_answer_was_lost_is_repeated_after_the_dialogue_at_hand(
     project, ann, bench = with_one_ready(mara, signs_in, 5, **ROUTED)
     first = bench.shown
     bench.page.route("**/submissions/", lambda route: route.fulfill(status=502))
-    bench.press("5").submit().goes_on_from(first)
+    bench.press("2").submit().goes_on_from(first)
     second = bench.shown
 
     bench.page.route(CLAIM, claim_and_lose)
@@ -193,7 +193,7 @@ def test_a_claim_whose_answer_was_lost_is_repeated_after_the_dialogue_at_hand(
     bench.ready().goes_on_from(first)
     assert bench.shown == second
     with bench.page.expect_event("requestfailed", lambda request: request.url.endswith("/claim/")):
-        bench.press("n", "5").submit()
+        bench.press("n", "2").submit()
     expect(bench.nothing).to_be_visible()
     for down in (CLAIM, "**/submissions/"):
         bench.page.unroute(down)
@@ -218,7 +218,7 @@ def test_a_claim_of_a_submitted_dialogue_is_replaced_by_another(
     bench.page.evaluate("caches.delete('lapidary')")
     bench = LabelBench.open(bench.page, project, lost)
     with bench.page.expect_response(CLAIM):
-        bench.press("n", "5")
+        bench.press("n", "2")
     bench.submit()
     expect(bench.nothing).to_be_visible()
     bench.page.unroute("**/api/v1/**")
@@ -231,7 +231,7 @@ def test_a_cached_page_counts_later_submissions(mara: User, signs_in: SignedIn) 
     first = bench.shown
     kept = bench.page.request.get(bench.page.url)
     bench.page.route("**/api/v1/**", lambda route: route.abort())
-    bench.press("5").submit().goes_on_from(first)
+    bench.press("2").submit().goes_on_from(first)
     bench.page.route("**/label/*/", lambda route: route.fulfill(response=kept))
     bench.reload()
     expect(bench.page.locator("#progress")).to_have_text("1 of 4")
@@ -247,8 +247,8 @@ def test_offline_work_keeps_the_time_floor(mara: User, signs_in: SignedIn, event
     bench.press("n").with_ahead()
     bench.page.context.set_offline(True)
     first = bench.shown
-    bench.press("5").submit().goes_on_from(first)
-    bench.press("n", "5").submit()
+    bench.press("2").submit().goes_on_from(first)
+    bench.press("n", "2").submit()
     expect(bench.nothing).to_be_visible()
     bench.page.context.set_offline(False)
     eventually(lambda: len(stored(ann)) == 2, "both, accepted")
@@ -270,7 +270,7 @@ def test_an_answer_that_is_lost_on_its_way_back_stores_nothing_twice(
             route.continue_()  # type: ignore[attr-defined]
 
     bench.page.route("**/submissions/", store_and_lose)
-    bench.press("n").with_ahead().press("5").submit()
+    bench.press("n").with_ahead().press("2").submit()
     bench.with_ahead()
     assert answers == [201, 200, 200]
     assert Submission.objects.count() == 1
@@ -282,7 +282,7 @@ def test_a_draft_survives_a_reload_and_is_found_on_a_second_device(
     project = planned("diqad", mara)
     ann = annotator("ann", project)
     desk = LabelBench.open(signs_in(ann), project)
-    desk.press("y", "4").reload().asks("reasons_1")
+    desk.press("y", "1").reload().asks("reasons_1")
     desk.press("2", "Alt+n").type("Thin.")
     expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
     own = Assignment.objects.get(pk=desk.shown)
@@ -307,7 +307,7 @@ def test_a_draft_whose_sending_a_reload_interrupted_is_not_another_device(
     body: dict[str, Any] = cut_off.value.post_data_json or {}
     desk.page.unroute("**/draft/")
     save_label_draft(annotator=ann, assignment_id=own.pk, **body)
-    desk.press("4")
+    desk.press("1")
     expected = {"verify": 1, "quality": 1}
     eventually(lambda: drafted(own)["dialogue"] == expected, "the draft")
     expect(desk.notices).not_to_contain_text("another tab")
@@ -341,7 +341,7 @@ def test_a_refused_submission_comes_back_with_its_answers(
     bench.press("n").with_ahead()
     roles = Membership.objects.filter(user=ann, project=labelled)
     roles.update(roles=[])
-    bench.press("5", "Alt+n").type("Why.").submit()
+    bench.press("2", "Alt+n").type("Why.").submit()
     expect(bench.notices).to_contain_text("You are no longer an annotator of this project")
     expect(bench.badge).to_have_text("1 not stored")
     roles.update(roles=[Role.ANNOTATOR])
@@ -363,7 +363,7 @@ def test_a_refusal_is_shown_where_no_dialogue_comes_next(
     bench = LabelBench.open(signs_in(ann), labelled)
     roles = Membership.objects.filter(user=ann, project=labelled)
     roles.update(roles=[])
-    bench.press("n", "5").submit()
+    bench.press("n", "2").submit()
     expect(bench.nothing).to_be_visible()
     expect(bench.notices.get_by_text("You are no longer an annotator of this project")).to_be_visible()
     expect(bench.page.locator("#today")).to_contain_text("20")  # it does not count
@@ -381,12 +381,12 @@ def test_a_submission_undone_offline_is_stored_as_it_was_sent_last(
     _project, ann, bench = with_one_ready(mara, signs_in, 3)
     first = bench.shown
     bench.page.context.set_offline(True)
-    bench.press("5").submit()
+    bench.press("2").submit()
     assert bench.shown != first
     bench.press("Control+z")
     bench.page.wait_for_function("shown => location.pathname.includes(`/${shown}/`)", arg=first)
     bench.press("ArrowUp").press("ArrowUp").asks("verify")
-    bench.press("ArrowDown", "4", "1").submit()
+    bench.press("ArrowDown", "1", "1").submit()
     bench.page.context.set_offline(False)
     # Tried once while there was no network, the first may have arrived: then the second corrects it.
     eventually(
@@ -422,6 +422,6 @@ def test_options_are_not_chosen_by_the_digits_of_an_input_method(mara: User, sig
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     bench.press("n").asks("quality")
     input_method = bench.page.context.new_cdp_session(bench.page)
-    digit = {"key": "5", "code": "Digit5", "windowsVirtualKeyCode": 229}
+    digit = {"key": "2", "code": "Digit2", "windowsVirtualKeyCode": 229}
     input_method.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **digit})
     expect(bench.answer("quality").locator("[aria-pressed=true]")).to_have_count(0)

@@ -27,7 +27,7 @@ from tests.browser.test_disputes import helpdesk
 from tests.processes import Stack
 
 Eventually = Callable[[Callable[[], bool], str], None]
-KEYS = {2: "5", 1: "4", 0: "3"}  # of the preset's options
+KEYS = {2: "2", 1: "1", 0: "0"}  # of the preset's options
 
 JUST_SHOWN_MS = 300  # in which a dialogue that has just come up is not agreed with
 

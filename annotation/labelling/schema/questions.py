@@ -51,6 +51,7 @@ class Option:
 
     key: the keyboard key; if empty, the page assigns one. speakers: offered only for their utterances; empty: all.
     counts_as: the option that this one equals when agreement is measured (DCH Table 2); None: itself.
+    apart: it is not on the scale of the others, so it is shown below them.
     """
 
     value: int | str
@@ -59,6 +60,7 @@ class Option:
     speakers: tuple[str, ...] = ()
     nugget: Nugget | None = None
     counts_as: int | str | None = None
+    apart: bool = False
     guideline: BilingualText | None = None
     examples: tuple[BilingualText, ...] = ()
 

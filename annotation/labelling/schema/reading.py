@@ -44,7 +44,7 @@ FIELDS_BY_KIND = {
     Kind.TEXT: ("max_length",),
     **dict.fromkeys(WITH_OPTIONS, ("options",)),
 }
-OPTION_FIELDS = ("value", "text", "key", "speakers", "nugget", "counts_as", "guideline", "examples")
+OPTION_FIELDS = ("value", "text", "key", "speakers", "nugget", "counts_as", "apart", "guideline", "examples")
 
 
 def read_schema(content: Mapping[str, Any]) -> QuestionSchema:
@@ -205,6 +205,7 @@ def _read_other_option_fields(fields: Fields) -> dict[str, Any]:
         "speakers": fields.speakers(),
         "nugget": fields.enum_member("nugget", Nugget) if fields.has("nugget") else None,
         "counts_as": _read_value(fields, "counts_as") if fields.has("counts_as") else None,
+        "apart": fields.flag("apart", False),
         "guideline": fields.text("guideline", required=False),
         "examples": tuple(_read_examples(fields)),
     }

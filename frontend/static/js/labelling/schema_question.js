@@ -245,6 +245,8 @@ class OptionList {
     const countsAs = { read: numberOrWord, mono: true };
     row.append(fields.createLine(option, "counts_as", gettext("Counts as the option"), path, countsAs));
     body.append(row);
+    if (this.question.kind !== "choices")
+      body.append(fields.createTick(option, "apart", gettext("Not on the scale: shown below the others"), path, false));
     if (isOfUtterance) body.append(fields.createSpeakers(option, path));
     body.append(createGuidelines(fields, option, path), this.#createExamples(option, path));
     more.append(createElement("summary", "", gettext("More")), body);

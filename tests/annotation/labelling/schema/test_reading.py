@@ -148,6 +148,13 @@ def test_options_that_never_meet_may_share_a_key() -> None:
     assert only_problem(question(scope="utterance", options=[*options, option("N", key="1")]))
 
 
+def test_an_option_may_stand_apart_from_the_scale() -> None:
+    schema = read_schema({"questions": [question(options=[option(1), option(-1, apart=True)])]})
+    assert [each.apart for each in schema.questions[0].options] == [False, True]
+    assert [each.get("apart") for each in schema.content["questions"][0]["options"]] == [None, True]
+    assert only_problem(question(options=[option(1, apart="yes")])) == "questions[0].options[0].apart"
+
+
 def nested(depth: int) -> dict[str, Any]:
     return {"not": nested(depth - 1)} if depth > 1 else dict(IN_Q)
 

@@ -8,7 +8,7 @@ import { Rules } from "../schema_rules.js";
 /**
  * @typedef {{ en: string, zh: string }} Text
  * @typedef {{ value: number | string, text: Text, key?: string, speakers?: string[], guideline?: Text, examples?: Text[],
- *   nugget?: string }} Option
+ *   nugget?: string, apart?: boolean }} Option  apart: not on the scale of the others
  * @typedef {{ key: string, scope: "dialogue" | "utterance", kind: "choice" | "choices" | "scale" | "slider" | "text",
  *   text: Text, options?: Option[], required?: any, speakers?: string[], runs?: boolean, guideline?: Text,
  *   low?: Text, high?: Text, min?: number, max?: number, max_length?: number }} Question

@@ -14,6 +14,8 @@ import {
   hasGuideline,
   paintControl,
   paintSlot,
+  splitCode,
+  textIn,
 } from "./slot_view.js";
 
 /**
@@ -32,6 +34,8 @@ export class QuestionsView {
   #slots = new Map();
   /** @type {HTMLElement[]} */
   #rows = [];
+  /** @type {HTMLElement | undefined} above the utterances */
+  #legend;
 
   /** @param {import("./questions.js").Questions} questions */
   constructor(questions) {
@@ -51,8 +55,11 @@ export class QuestionsView {
   draw(lang) {
     const { turns } = this.questions.options;
     const { schema, utterances } = this.#sheet;
-    const hasRuns = schema.questions.some(({ scope, runs }) => scope === "utterance" && runs);
-    turns.classList.toggle("has-runs", hasRuns);
+    const labelled = schema.questions.find(({ scope, runs }) => scope === "utterance" && runs);
+    turns.classList.toggle("has-runs", labelled !== undefined);
+    this.#legend?.remove();
+    this.#legend = labelled && createLegend(labelled.options ?? [], this.questions.language);
+    if (this.#legend) turns.before(this.#legend);
     this.#rows = drawUtterances(turns, utterances, lang, this.questions.language);
     this.#drawSlots();
     this.paintAll();
@@ -192,6 +199,24 @@ export class QuestionsView {
     control?.querySelector(".guide")?.remove();
     control?.querySelector(".guide-button")?.setAttribute("aria-expanded", "false");
   }
+}
+
+/** What the brackets beside the utterances mean: each word once, with its colour and its codes. @param {Option[]} options  @param {import("./slot_view.js").Language} language */
+function createLegend(options, language) {
+  const legend = createElement("ul", "legend");
+  /** @type {Map<string, HTMLElement>} */
+  const entries = new Map();
+  legend.setAttribute("aria-label", language.gettext("Labels and their colours"));
+  for (const option of options) {
+    const { words, code } = splitCode(option, language);
+    const entry = entries.get(words) ?? createElement("li", "", words);
+    if (option.nugget !== "none") entry.classList.add(colourOf(options, option));
+    if (code) entry.append(" ", createElement("small", "option-code", code));
+    entry.title = textIn(option.guideline, language);
+    entries.set(words, entry);
+  }
+  legend.append(...entries.values());
+  return legend;
 }
 
 /** The notes of the others, above the questions. @param {string[]} notes  @param {import("./slot_view.js").Language} language */

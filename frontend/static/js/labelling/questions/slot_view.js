@@ -23,7 +23,7 @@ export const PAGE_LANGUAGE = {
 };
 
 /** @param {import("./answer_sheet.js").Text | null | undefined} text  @param {Language} language */
-const textIn = (text, language) => text?.[language.code] ?? "";
+export const textIn = (text, language) => text?.[language.code] ?? "";
 
 /**
  * An answer as people read it.
@@ -85,9 +85,8 @@ export function createControl(questions, slot) {
   const answer = (/** @type {Value | undefined} */ value) => questions.answer(slot, value);
   if (kind === "slider") control.append(createSlider(slot.question, language, answer));
   else if (kind === "text") control.append(createTextField(slot.question, language, answer));
-  else control.append(createOptionButtons(slot, language, (value) => questions.choose(slot, value)));
-  if (hasGuideline(slot.question))
-    (control.querySelector(".options") ?? control).append(createGuidelineButton(questions, slot));
+  else control.append(...createOptionButtons(slot, language, (value) => questions.choose(slot, value)));
+  if (hasGuideline(slot.question)) control.append(createGuidelineButton(questions, slot));
   if (sheet.differs(slot) && !sheet.spread) control.append(createTheirAnswer(questions, slot));
   return control;
 }
@@ -143,7 +142,10 @@ function paintChip(questions, slot, chip, value) {
   const question = textIn(slot.question.text, language);
   const answer = answerText(slot.question, value, language);
   const label = slot.question.runs ? [] : [createElement("span", "chip-label", question)];
-  const answerElement = value === undefined ? createElement("b", "unset", "–") : createElement("b", "", answer);
+  const option = slot.question.runs ? slot.options.find((it) => it.value === value) : undefined;
+  const { words, code } = option ? splitCode(option, language) : { words: answer, code: "" };
+  const answerElement = value === undefined ? createElement("b", "unset", "–") : createElement("b", "", words);
+  if (code) answerElement.append(" ", createElement("small", "option-code", code));
   chip.replaceChildren(...label, answerElement, ...createSigns(questions, slot));
   const values = { question, n: Number(slot.position) + 1, answer };
   chip.setAttribute("aria-label", format(language.gettext("{question}, utterance {n}: {answer}"), values));
@@ -177,25 +179,68 @@ function describeState(questions, slot, value) {
 
 // ---- options --------------------------------------------------------------------------------------------------------
 
-/** @param {Slot} slot  @param {Language} language  @param {(value: number | string) => void} choose */
+const SHORT_LABEL = 26; // characters that fit into a column of a scale
+const MOST_COLUMNS = 7;
+
+/**
+ * The options, and those that are not on their scale below them.
+ * @param {Slot} slot  @param {Language} language  @param {(value: number | string) => void} choose
+ */
 function createOptionButtons(slot, language, choose) {
+  const buttonOf = (/** @type {Option} */ option) =>
+    createOptionButton(slot, option, language, () => choose(option.value));
+  const [onScale, apart] = [false, true].map((isApart) => slot.options.filter((it) => Boolean(it.apart) === isApart));
   const list = createElement("div", "options");
-  for (const [place, option] of slot.options.entries()) {
-    const button = createButton("option", "", () => choose(option.value));
-    const label = createElement("span", "", textIn(option.text, language));
-    const key = slot.keys[place];
-    label.dir = "auto";
-    button.dataset.place = String(place);
-    if (slot.question.runs && option.nugget !== "none")
-      button.classList.add("is-nugget", colourOf(slot.options, option));
-    if (key) {
-      button.append(createKeyCap(key));
-      button.setAttribute("aria-keyshortcuts", key);
-    }
-    button.append(label);
-    list.append(button);
+  list.append(...onScale.map(buttonOf));
+  if (isScale(slot.question.kind, onScale)) {
+    const isShort = onScale.every((option) => splitCode(option, language).words.length <= SHORT_LABEL);
+    list.classList.add(isShort && onScale.length <= MOST_COLUMNS ? "as-columns" : "as-rows");
+    list.style.setProperty("--columns", String(onScale.length));
   }
-  return list;
+  if (apart.length === 0) return [list];
+  const below = createElement("div", "options apart");
+  below.append(
+    createElement("span", "options-title", language.gettext("Instead of a rating:")),
+    ...apart.map(buttonOf),
+  );
+  return [list, below];
+}
+
+/** @param {string} kind  @param {Option[]} options */
+function isScale(kind, options) {
+  return kind === "scale" || (kind === "choice" && options.every(({ value }) => typeof value === "number"));
+}
+
+/** @param {Slot} slot  @param {Option} option  @param {Language} language  @param {() => void} choose */
+function createOptionButton({ question, options, keys }, option, language, choose) {
+  const place = options.indexOf(option);
+  const button = createButton("option", "", choose);
+  button.dataset.place = String(place);
+  if (question.runs && option.nugget !== "none") button.classList.add("is-nugget", colourOf(options, option));
+  if (keys[place]) {
+    button.append(createKeyCap(keys[place]));
+    button.setAttribute("aria-keyshortcuts", keys[place]);
+  }
+  button.append(createOptionLabel(option, language, keys[place] !== ""));
+  return button;
+}
+
+/** Words first, a code after them; a number only where no key shows one. @param {Option} option  @param {Language} language  @param {boolean} hasKey */
+function createOptionLabel(option, language, hasKey) {
+  const { words, code } = splitCode(option, language);
+  const isNumber = typeof option.value === "number";
+  const label = createElement("span", "", isNumber && !hasKey ? textIn(option.text, language) : words);
+  label.dir = "auto";
+  if (code && !isNumber) label.append(" ", createElement("small", "option-code", code));
+  return label;
+}
+
+/** "2 · high" and "trigger · CNUG0": the words, and the value that stands beside them. @param {Option} option  @param {Language} language */
+export function splitCode({ value, text }, language) {
+  const [whole, code] = [textIn(text, language), String(value)];
+  if (whole.startsWith(`${code} · `)) return { words: whole.slice(code.length + 3), code };
+  if (whole.endsWith(` · ${code}`)) return { words: whole.slice(0, -code.length - 3), code };
+  return { words: whole, code: "" };
 }
 
 /** @param {HTMLElement} control  @param {Slot} slot  @param {Value | undefined} value  @param {boolean} isClosed */

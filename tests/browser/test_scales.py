@@ -1,0 +1,83 @@
+"""How the options of a question look: one number each, aligned, words before codes, what is not on the scale apart."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from accounts.models import User
+from tests.browser.conftest import SignedIn
+from tests.browser.labelling import LabelBench, annotator, planned
+
+TOP = "all => [...new Set(all.map(one => Math.round(one.getBoundingClientRect().top)))]"
+LEFT = TOP.replace(".top", ".left")
+BROKEN_WORDS = """all => all.filter((label) => {
+  const width = (text) => {
+    const probe = label.cloneNode();
+    Object.assign(probe.style, {position: "absolute", whiteSpace: "nowrap"});
+    probe.textContent = text;
+    label.parentElement.append(probe);
+    const needed = probe.getBoundingClientRect().width;
+    probe.remove();
+    return needed;
+  };
+  const room = label.parentElement.getBoundingClientRect().width;
+  return label.textContent.split(/\\s+/).some((word) => width(word) > room);
+}).map((label) => label.textContent)"""
+
+
+def options(bench: LabelBench, key: str) -> Locator:
+    return bench.answer(key).locator(".option")
+
+
+@pytest.mark.parametrize(("preset", "key"), [("dialeval", "A"), ("diqad", "quality")])
+def test_an_option_shows_one_number(mara: User, signs_in: SignedIn, preset: str, key: str) -> None:
+    project = planned(preset, mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    for text in options(bench, key).all_inner_texts():
+        assert len(re.findall(r"-?\d+", text)) <= 1, text
+    bench.page.screenshot(path=f"/tmp/hc-{preset}.png")
+
+
+def test_the_steps_of_a_scale_stand_in_one_row_and_no_word_is_broken(mara: User, signs_in: SignedIn) -> None:
+    project = planned("dch", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    assert len(options(bench, "CS").evaluate_all(TOP)) == 1
+    assert bench.page.locator(".option > span").evaluate_all(BROKEN_WORDS) == []
+    bench.page.screenshot(path="/tmp/hc-dch.png")
+
+
+def test_on_a_phone_the_steps_stand_below_each_other(mara: User, signs_in: SignedIn) -> None:
+    project = planned("dch", mara, count=1)
+    page = signs_in(annotator("ann", project), viewport={"width": 390, "height": 780})
+    bench = LabelBench.open(page, project)
+    assert len(options(bench, "CS").evaluate_all(LEFT)) == 1
+    bench.page.screenshot(path="/tmp/hc-dch-390.png")
+
+
+def test_privacy_and_phone_stand_apart_from_the_scale(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    apart = bench.answer("quality").locator(".options.apart")
+    expect(apart.locator(".option")).to_have_text(
+        [
+            re.compile("private data in the answers"),
+            re.compile("private data in the questions"),
+            re.compile("phone"),
+        ]
+    )
+    bench.press("n", "a")
+    expect(apart.locator("[aria-pressed=true]")).to_contain_text("in the answers")
+
+
+def test_nuggets_are_words_with_their_codes_behind_and_a_legend_above(mara: User, signs_in: SignedIn) -> None:
+    project = planned("dch", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    expect(bench.page.locator(".legend > li")).to_have_text(
+        ["trigger CNUG0", "regular CNUG HNUG", "goal CNUG* HNUG*", "not a nugget NAN"]
+    )
+    bench.press("y", "y", "5", "y", "y").asks("0/nugget")
+    expect(bench.page.locator(".turn .option").first).to_have_text("1trigger CNUG0")
+    bench.press("1")
+    expect(bench.answer("0/nugget").locator(".chip")).to_have_text("trigger CNUG0")
+    bench.page.screenshot(path="/tmp/hc-nuggets.png")
