@@ -86,7 +86,10 @@ export function createControl(questions, slot) {
   if (kind === "slider") control.append(createSlider(slot.question, language, answer));
   else if (kind === "text") control.append(createTextField(slot.question, language, answer));
   else control.append(...createOptionButtons(slot, language, (value) => questions.choose(slot, value)));
-  if (hasGuideline(slot.question)) control.append(createGuidelineButton(questions, slot));
+  if (hasGuideline(slot.question)) {
+    const chips = slot.position === null ? null : control.querySelector(".options:not(.as-columns, .as-rows)");
+    (chips ?? control).append(createGuidelineButton(questions, slot)); // in the panel it stands beside the question
+  }
   if (sheet.differs(slot) && !sheet.spread) control.append(createTheirAnswer(questions, slot));
   return control;
 }
