@@ -25,6 +25,7 @@ from annotation.authoring.serializers import (
     ClaimInput,
     DraftInput,
     DraftSerializer,
+    FinishInput,
     PlanInput,
     PlanMadeSerializer,
     ReasonInput,
@@ -57,7 +58,7 @@ from annotation.tasks.services import assignment as assignment_services
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import NotFound
 from common.rest.pagination import CursorPagination, paginated_rows
-from common.rest.serializers import validated_input
+from common.rest.serializers import StrictSerializer, validated_input
 from generation.serializers import CandidateRequestSerializer
 from projects.models import Project, Protocol
 from projects.roles import Capability
@@ -237,11 +238,11 @@ class AssignmentActionView(APIView):
 
     write_scope = Scope.ANNOTATE
     service: ClassVar[Callable[..., Assignment]]
-    takes_reason: ClassVar[bool] = False
+    takes: ClassVar[type[StrictSerializer] | None] = None
     returns_today: ClassVar[bool] = False
 
     def carry_out(self, request: Request, pk: int) -> Response:
-        sent = validated_input(ReasonInput, request) if self.takes_reason else {}
+        sent = validated_input(self.takes, request) if self.takes else {}
         type(self).service(annotator=person(request), assignment_id=pk, **sent)
         assignment = assignment_for(person(request), pk)
         today = {"today": asdict(today_of(person(request), assignment.project))} if self.returns_today else {}
@@ -253,10 +254,10 @@ def assignment_action_path(
     service: Callable[..., Assignment],
     description: str,
     *,
-    takes_reason: bool = False,
+    takes: type[StrictSerializer] | None = None,
     returns_today: bool = False,
 ) -> URLPattern:
-    """The address of a service function that takes annotator and assignment_id (and a reason)."""
+    """The address of a service function that takes annotator and assignment_id, and what `takes` reads."""
 
     def post(self: AssignmentActionView, request: Request, pk: int) -> Response:
         return self.carry_out(request, pk)
@@ -265,12 +266,12 @@ def assignment_action_path(
         tags=TAG,
         operation_id=f"assignments_{name.replace('-', '_')}",
         description=description,
-        request=ReasonInput if takes_reason else None,
+        request=takes,
         responses={200: AssignmentAndTodaySerializer if returns_today else AssignmentShortSerializer},
     )(post)
     members = {
         "service": staticmethod(service),
-        "takes_reason": takes_reason,
+        "takes": takes,
         "returns_today": returns_today,
         "post": documented,
     }
@@ -304,7 +305,8 @@ urlpatterns = [
     assignment_action_path(
         "finish",
         finish_dialogue,
-        "Hand the dialogue in. Code: too_short (rounds, needed).",
+        "Hand the dialogue in. Codes: too_short (rounds, needed), check_first (warnings).",
+        takes=FinishInput,
         returns_today=True,
     ),
     assignment_action_path(
@@ -322,5 +324,5 @@ urlpatterns = [
     assignment_action_path(
         "renew", assignment_services.renew_lease, "Renew the lease while the annotator is active."
     ),
-    assignment_action_path("release", assignment_services.release, "Give the task back.", takes_reason=True),
+    assignment_action_path("release", assignment_services.release, "Give the task back.", takes=ReasonInput),
 ]

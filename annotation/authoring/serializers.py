@@ -29,6 +29,12 @@ class ReasonInput(StrictSerializer):
     reason = serializers.CharField(required=False, allow_blank=True, max_length=2000)
 
 
+class FinishInput(StrictSerializer):
+    check = serializers.BooleanField(
+        required=False, help_text="Refuse with check_first if something is worth a second look."
+    )
+
+
 class SourceFields(StrictSerializer):
     position = serializers.IntegerField(min_value=0, max_value=100_000)
     candidate_set = serializers.IntegerField(

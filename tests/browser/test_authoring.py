@@ -44,9 +44,13 @@ def test_seven_rounds_by_keyboard_only(
         elif turn % 3 == 2:
             bench.press("1", "End").type(" Really?").submit()
         else:
-            bench.type("I would put it in my own words.").submit()
+            bench.type(f"I would put it in my own words, number {turn}.").submit()
         bench.stored(turn + 1)
     bench.press("Control+Shift+Enter")
+    asked = page.get_by_role("button", name="Finish all the same")  # a model may have said something twice
+    expect(asked.or_(page.get_by_text("7 rounds, submitted."))).to_be_visible()
+    if asked.is_visible():
+        bench.press("Enter")
     expect(page.get_by_text("7 rounds, submitted.")).to_be_visible()
     expect(page.locator("#today")).to_have_text("1 of 20 today")
     written = Assignment.objects.get(annotator=ann)
@@ -337,3 +341,17 @@ def test_a_vetoed_dialogue_says_why_and_offers_no_way_back(
     expect(bench.page.get_by_text("It wanders.")).to_be_in_viewport()
     expect(bench.page.locator("#round")).to_have_text("7 rounds")
     expect(bench.page.locator("#candidates")).to_be_hidden()
+
+
+def test_warnings_before_finishing_can_be_overridden(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Callable[..., object]
+) -> None:
+    for position in range(14):
+        writes(anns_assignment, "About始 isn't hot." if position == 3 else f"utterance {position}", position)
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    expect(page.locator("#composer .primary")).to_have_id("finish")
+    bench.press("Control+Shift+Enter")
+    expect(bench.notices).to_contain_text("Utterance 4 contains letters of another script.")
+    bench.press("Enter")  # "Finish all the same" has the focus
+    expect(page.get_by_text("7 rounds, submitted.")).to_be_visible()

@@ -1,5 +1,6 @@
 """Finishing a dialogue, and taking it back before an expert reads it."""
 
+from dataclasses import asdict
 from datetime import datetime
 
 from django.db import transaction
@@ -8,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
+from annotation.authoring.selectors.checks import finish_warnings
 from annotation.expert_review.selectors import is_being_judged
 from annotation.tasks.models.work import ASSIGNMENT_MOVES, Assignment, AssignmentState
 from annotation.tasks.services.assignment import ensure_held, lock_assignment
@@ -18,10 +20,11 @@ from projects.transitions import move
 
 
 @transaction.atomic
-def finish_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
+def finish_dialogue(*, annotator: User, assignment_id: int, check: bool = False) -> Assignment:
     """Hand the dialogue in, once it has the project's least number of rounds. Safe to repeat.
 
-    Raises Refusal: too_short (with `rounds` and `needed`), lease_gone, not_writable.
+    check: refuse if something is worth a second look; without it the dialogue is handed in all the same.
+    Raises Refusal: too_short (with `rounds` and `needed`), check_first (with `warnings`), lease_gone, not_writable.
     """
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
@@ -30,6 +33,8 @@ def finish_dialogue(*, annotator: User, assignment_id: int) -> Assignment:
         return assignment
     ensure_held(assignment)
     _check_rounds(assignment)
+    if check:
+        _refuse_with_warnings(assignment)
     _move_with_dialogue(assignment, AssignmentState.SUBMITTED, DialogueState.FINISHED, timezone.now())
     return assignment
 
@@ -47,6 +52,16 @@ def _check_rounds(assignment: Assignment) -> None:
             % {"rounds": rounds, "needed": needed},
             _("Write on, or save it for later."),
             details={"rounds": rounds, "needed": needed},
+        )
+
+
+def _refuse_with_warnings(assignment: Assignment) -> None:
+    if warnings := finish_warnings(assignment.dialogue):
+        raise Refusal(
+            "check_first",
+            _("Have a second look before you hand this in."),
+            _("Undo turns to change them, or finish all the same."),
+            details={"warnings": [asdict(warning) for warning in warnings]},
         )
 
 

@@ -155,6 +155,8 @@ export class Conversation {
     byId("writes").textContent = format(gettext("{speaker} writes"), { speaker });
     byId("finish").hidden = !isEnough || !isOpen;
     byId("too-early").hidden = isEnough || !isOpen;
+    byId("finish").classList.toggle("primary", isEnough);
+    byId("submit").classList.toggle("primary", !isEnough);
   }
 }
 

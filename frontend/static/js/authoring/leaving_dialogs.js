@@ -1,7 +1,7 @@
 // @ts-check
 /** Leaving a dialogue: finish, save for later, give back, start over. Needs the network, so it is loaded on need. */
 import { call, Problem, uuid } from "../shared/api.js";
-import { byId, clock, format, gettext, ngettext, showNotice } from "../shared/page.js";
+import { byId, clock, createElement, format, gettext, ngettext, showNotice } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
 import { showError } from "./dialogue.js";
 
@@ -34,7 +34,33 @@ const postAction = ({ state }, action, body = {}) => call("POST", `/assignments/
 /** @param {Workbench} bench */
 export async function finish(bench) {
   if (!(await waitUntilSent(bench))) return;
-  const { today, ...now } = await postAction(bench, "finish");
+  showNotice("check", null);
+  try {
+    await handIn(bench, true);
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "check_first") throw error;
+    showWarnings(bench, error);
+  }
+}
+
+/** What the server finds worth a second look; the author decides. @param {Workbench} bench  @param {Problem} problem */
+function showWarnings(bench, { message, remedy, body }) {
+  const list = createElement("ul");
+  list.append(...body.warnings.map((/** @type {{ message: string }} */ it) => createElement("li", "", it.message)));
+  const run = () => {
+    showNotice("check", null);
+    handIn(bench, false).catch((error) => showError(error));
+  };
+  showNotice("check", {
+    ...{ tone: "warn", text: message, remedy, more: [list] },
+    actions: [{ label: gettext("Finish all the same"), run }],
+  });
+  /** @type {HTMLElement | null} */ (byId("notices").querySelector('[data-cause="check"] button'))?.focus();
+}
+
+/** @param {Workbench} bench  @param {boolean} check  whether the server may ask for a second look */
+async function handIn(bench, check) {
+  const { today, ...now } = await postAction(bench, "finish", { check });
   bench.updateAssignment(now);
   bench.showToday(today);
   const n = Math.floor(now.utterance_count / 2);

@@ -176,7 +176,7 @@ export class Sender {
     bench.begin({ forget: true });
     bench.conversation.toEnd();
     composer.field.focus(); // it left when Submit was clicked
-    hideNotices("conflict");
+    hideNotices("conflict", "check");
     keeper.drafts.isPaused = true; // until the outbox has the words, this browser's copy keeps them
     try {
       await this.#enqueue(item);
@@ -218,6 +218,7 @@ export class Sender {
     if (composer.text && !composer.holdsUntouchedPick) void keeper.putAside([composer.text]);
     state.turns.pop();
     state.undone.add(last.turn_id);
+    hideNotices("check");
     bench.begin({ text: last.text, source: last.from ?? null });
     composer.focusEnd();
     keeper.keep();
