@@ -198,8 +198,7 @@ function describeOutlook({ decision, judged, sample, spare }) {
   const isWhole = judged === sample;
   if (decision === "accept")
     return isWhole ? gettext("The sample passes.") : gettext("It passes, whatever is found in the rest.");
-  if (decision === "return")
-    return isWhole ? gettext("The sample does not pass.") : gettext("It can no longer pass.");
+  if (decision === "return") return isWhole ? gettext("The sample does not pass.") : gettext("It can no longer pass.");
   if (spare === null) return gettext("Both verdicts are possible.");
   if (spare >= sample - judged) return gettext("Both verdicts are possible: a class can still fall short.");
   return spare === 0
