@@ -10,6 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 from django.test import Client
+from django.utils import translation
+from django.utils.translation import gettext
 
 from accounts.models import User
 from annotation.labelling.selectors import statistics as numbers_of
@@ -44,7 +46,9 @@ def table(client: Client, name: str) -> list[list[str]]:
 def test_the_page_opens_in_both_languages(erics: Client, labelled: Project, language: str) -> None:
     User.objects.update(language=language)
     html = text_of(erics)
-    assert 'id="agreement"' in html
+    with translation.override(language):
+        assert gettext("How far do people agree?") in html
+    assert ">66.7" in html
     assert "NaN" not in html.replace("CNaN", "").replace("HNaN", "")
 
 
@@ -54,7 +58,8 @@ def test_nothing_labelled_says_so(erics: Client) -> None:
 
 def test_a_single_person_is_not_an_error(erics: Client, helpdesk: Project, people: list[User]) -> None:
     labels(task_in(helpdesk), people[0], {"A": 1}, "CNUG0 HNUG CNUG*")
-    assert 'id="people"' in text_of(erics)
+    assert "Is somebody stricter than the others?" in text_of(erics)
+    assert table(erics, "people.csv")[1][0] == "ann"
 
 
 def test_the_agreement_is_a_file(erics: Client, labelled: Project) -> None:
@@ -89,7 +94,8 @@ def test_people_without_variance_are_counted(erics: Client, labelled: Project) -
 
 @pytest.mark.parametrize("query", ["?question=none", "?one=x&other=y", "?one=99&other=98", "?before=zzz"])
 def test_an_unknown_filter_shows_everything(erics: Client, labelled: Project, query: str) -> None:
-    assert 'id="confusion"' in text_of(erics, PAGE + query)
+    assert "ann ↓" not in text_of(erics, PAGE + query)
+    assert table(erics, f"confusion.csv{query}") == table(erics, "confusion.csv")
 
 
 @pytest.mark.parametrize("name", TABLES)
