@@ -156,7 +156,7 @@ class ImportErrorsCsvView(APIView):
         return stream_errors_csv(import_for(person(request), pk))
 
 
-class UndoInput(StrictSerializer):
+class ImportUndoInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; becomes the id of the job.")
 
 
@@ -179,13 +179,16 @@ class UndoView(APIView):
         return Response(undo_preview(import_for(person(request), pk)))
 
     @extend_schema(
-        tags=IMPORTS, operation_id="imports_undo", request=UndoInput, responses={202: UndoStartedSerializer}
+        tags=IMPORTS,
+        operation_id="imports_undo",
+        request=ImportUndoInput,
+        responses={202: UndoStartedSerializer},
     )
     def post(self, request: Request, pk: UUID) -> Response:
         """Remove the dialogues of the import that nobody has begun with. Codes: not_ready, not_undoable, id_in_use."""
         imported = import_for(person(request), pk)
         job = undo_import(
-            job=imported, actor=person(request), request_id=validated_input(UndoInput, request)["id"]
+            job=imported, actor=person(request), request_id=validated_input(ImportUndoInput, request)["id"]
         )
         return Response({"job": job.pk}, status=status.HTTP_202_ACCEPTED)
 

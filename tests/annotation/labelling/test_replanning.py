@@ -102,7 +102,7 @@ def test_a_person_who_had_found_nothing_is_offered_more(anna: User, quality: Pro
     claims(anna, quality)
 
 
-def test_what_is_given_back_afterwards_goes_to_somebody_else(
+def test_a_dialogue_given_back_afterwards_goes_to_somebody_else(
     anna: User, bela: User, quality: Project
 ) -> None:
     mine = claims(anna, quality)
