@@ -26,7 +26,12 @@ Row = tuple[int, str, str]  # position, text, action
 
 def finish_warnings(dialogue: Dialogue) -> list[FinishWarning]:
     """Verbatim repeats, letters of a foreign script, and dialogues in which every reply is a candidate as it was."""
-    rows = list(dialogue.utterances.order_by("position").values_list("position", "text", "action"))
+    return warnings_about(
+        list(dialogue.utterances.order_by("position").values_list("position", "text", "action"))
+    )
+
+
+def warnings_about(rows: list[Row]) -> list[FinishWarning]:
     return [*_repeats(rows), *_mixed_scripts(rows), *_nothing_of_ones_own(rows)]
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from accounts.models import User
-from annotation.authoring.selectors.checks import finish_warnings
+from annotation.authoring.selectors.checks import finish_warnings, warnings_about
 from annotation.authoring.services.completion import finish_dialogue
 from annotation.tasks.models.work import Assignment, AssignmentState
 from common.refusals import Refusal
-from dialogues.models import Action, Utterance
+from dialogues.models import Action
 
 Writes = Callable[..., object]
 
@@ -46,12 +46,12 @@ def test_letters_of_another_script_are_named(
     assert codes(anns_assignment) == expected
 
 
-def test_a_dialogue_of_nothing_but_candidates_is_noticed(anns_assignment: Assignment, writes: Writes) -> None:
-    write_all(writes, anns_assignment, "My cat sheds.", "Brush it.", "I will.")
-    assert codes(anns_assignment) == []
-    replies = Utterance.objects.filter(dialogue=anns_assignment.dialogue_id, position__gt=0)
-    replies.update(action=Action.SELECT)
-    assert codes(anns_assignment) == [("nothing_of_ones_own", ())]
+def test_a_dialogue_of_nothing_but_candidates_is_noticed() -> None:
+    opening = (0, "My cat sheds.", "")
+    chosen = [(1, "Brush it.", Action.SELECT.value), (2, "I will.", Action.SELECT.value)]
+    assert [warning.code for warning in warnings_about([opening, *chosen])] == ["nothing_of_ones_own"]
+    assert warnings_about([opening, *chosen, (3, "Daily?", Action.REVISE.value)]) == []
+    assert warnings_about([opening]) == []
 
 
 def test_the_author_is_asked_once_and_may_finish_all_the_same(
