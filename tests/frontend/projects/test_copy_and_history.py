@@ -104,5 +104,5 @@ def test_the_api_searches_texts_and_takes_format_json(maras_browser: Client, qua
     found = maras_browser.get(address, {"q": f"words 0 of {first.pk}", "format": "json"}).json()
     assert [row["id"] for row in found["results"]] == [first.pk]
     assert found["searched_to"] is None
-    assert maras_browser.get(address, {"q": "words", "before": first.pk}).json()["results"] == []
+    assert maras_browser.get(address, {"q": "words", "before": str(first.pk)}).json()["results"] == []
     assert maras_browser.get("/api/schema/", {"format": "json"}).json()["openapi"]
