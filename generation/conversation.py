@@ -8,8 +8,10 @@ from dataclasses import asdict
 from dialogues.models import Dialogue
 from generation.models import CandidateRequest
 from generation.protocol import Message, ReplyRequest, Sampling
+from generation.scripts import allowed_scripts
 
 SPEAKERS = ("A", "B")
+SPARE = 11  # replies that a backend may draw on top, so that the best and most different ones are shown
 Context = tuple[Message, ...]
 
 
@@ -39,7 +41,12 @@ def matches_context(request: CandidateRequest, context: Context) -> bool:
     sampling = Sampling(**request.sampling)
     models = (request.generator_id, request.second_generator_id)
     requested = hash_of(
-        context, models=models, count=request.count, sampling=sampling, persona=request.persona
+        context,
+        models=models,
+        count=request.count,
+        sampling=sampling,
+        persona=request.persona,
+        one_script=request.one_script,
     )
     return requested == request.context_hash
 
@@ -51,6 +58,7 @@ def hash_of(
     count: int,
     sampling: Sampling,
     persona: Sequence[str] = (),
+    one_script: bool = False,
 ) -> str:
     """SHA-256 of everything that the candidates depend on except the seed. models: ids of the generators."""
     messages = [[message.speaker, message.text] for message in context]
@@ -58,10 +66,12 @@ def hash_of(
     # Without a second model or a persona the hash equals that of requests stored before these existed.
     hashed = [first, count, asdict(sampling), messages, *([] if second is None else [second])]
     hashed += [{"persona": list(persona)}] if persona else []
+    hashed += [{"one_script": True}] if one_script else []
     return hashlib.sha256(json.dumps(hashed).encode()).hexdigest()
 
 
 def reply_request(request: CandidateRequest, context: Context) -> ReplyRequest:
+    texts = (message.text for message in context)
     return ReplyRequest(
         conversation=str(request.dialogue_id),
         context=context,
@@ -70,4 +80,6 @@ def reply_request(request: CandidateRequest, context: Context) -> ReplyRequest:
         count=request.count,
         sampling=Sampling(**request.sampling),
         persona=tuple(request.persona),
+        scripts=allowed_scripts(request.dialogue.language, texts) if request.one_script else (),
+        spare=SPARE,
     )

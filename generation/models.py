@@ -79,10 +79,10 @@ class CandidateRequest(models.Model):
     """A request for the candidates of one turn, identified by (dialogue, context_hash, ordinal).
 
     draft: for a request ahead of time, the unsent text that follows the stored utterances. persona: sentences about who
-    replies. second_generator: writes half of the candidates if the project compares two models. order, shows_scores:
-    the project's settings at the time. ordinal: 0 for the first set of a turn, one more whenever the annotator requests
-    new candidates. lease_until: a running request that its worker has not renewed by then is lost. not_before: when a
-    queued request that failed for a passing reason may run again.
+    replies. second_generator: writes half of the candidates if the project compares two models. order, shows_scores,
+    one_script: the project's settings at the time. ordinal: 0 for the first set of a turn, one more whenever new
+    candidates are requested. lease_until: a running request that its worker has not renewed by then is lost.
+    not_before: when a queued request that failed for a passing reason may run again.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -99,6 +99,7 @@ class CandidateRequest(models.Model):
     seed = models.BigIntegerField()
     order = models.CharField(max_length=6, choices=CandidateOrder, default=CandidateOrder.RANDOM)
     shows_scores = models.BooleanField(default=False)
+    one_script = models.BooleanField(default=False, db_default=False)
     priority = models.PositiveSmallIntegerField(choices=Priority, default=Priority.NOW)
     state = models.CharField(max_length=9, choices=RequestState, default=RequestState.QUEUED)
     attempts = models.PositiveSmallIntegerField(default=0)

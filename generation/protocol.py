@@ -73,7 +73,9 @@ class ReplyRequest:
     conversation: the dialogue's id, by which a backend may keep the encoded context for the next turn; it never changes
     the replies. seed: the first reply is drawn from it, the others from seeds derived from it. A reply requested alone
     with its own stored seed is the same again. persona: sentences about the speaker; a chat model gets them in its
-    system prompt, another one as utterances before the context.
+    system prompt, another one as utterances before the context. scripts: of the letters that a reply may have (named as
+    in `generation.scripts`); empty: any. A backend that cannot keep to them leaves that to its caller. spare: how many
+    more replies may be returned for the caller to choose from; none of them is worth a second round.
     """
 
     conversation: str
@@ -83,12 +85,15 @@ class ReplyRequest:
     count: int = 7
     sampling: Sampling = Sampling()
     persona: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()
+    spare: int = 0
 
     def __post_init__(self) -> None:
         _check_text("conversation", self.conversation)
         _check_text("speaker", self.speaker)
         _check_int("seed", self.seed, 0, MAX_SEED)
         _check_int("count", self.count, 1, MAX_COUNT)
+        _check_int("spare", self.spare, 0, MAX_COUNT)
         if not isinstance(self.context, tuple) or not all(isinstance(m, Message) for m in self.context):
             raise TypeError("context must be a tuple of Message.")
         if not isinstance(self.persona, tuple) or not all(isinstance(one, str) for one in self.persona):

@@ -44,7 +44,8 @@ logger = logging.getLogger(__name__)
 class CandidateOptions:
     """Which candidates to generate: the model (None: the server's own), how many, how they are drawn and shown.
 
-    second: another model that writes half of them. persona: sentences about who replies.
+    second: another model that writes half of them. one_script: only letters of the dialogue's script. persona:
+    sentences about who replies.
     """
 
     generator: Generator | None
@@ -53,6 +54,7 @@ class CandidateOptions:
     second: Generator | None = None
     order: str = CandidateOrder.RANDOM
     shows_scores: bool = False
+    one_script: bool = False
     persona: tuple[str, ...] = ()
 
 
@@ -92,6 +94,7 @@ def _fields(context: Context, options: CandidateOptions) -> dict[str, Any]:
             count=options.count,
             sampling=options.sampling,
             persona=options.persona,
+            one_script=options.one_script,
         ),
         "persona": list(options.persona),
         "position": len(context),
@@ -99,6 +102,7 @@ def _fields(context: Context, options: CandidateOptions) -> dict[str, Any]:
         "sampling": asdict(options.sampling),
         "order": options.order,
         "shows_scores": options.shows_scores,
+        "one_script": options.one_script,
         "seed": secrets.randbelow(MAX_SEED),
     }
 

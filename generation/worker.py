@@ -24,6 +24,7 @@ from django.utils.translation import gettext_noop
 
 from common.database import retry_on_lost_connection
 from dialogues.models import CandidateSet
+from generation.backends.choosing import choose_replies
 from generation.backends.replies import DistinctReplies, clean_reply
 from generation.conversation import context_of_request, reply_request
 from generation.leases import LEASE, renew_leases
@@ -115,8 +116,8 @@ def answer_batch(batch: Sequence[CandidateRequest]) -> None:
     ]
     requests = [request_to_model for _request, request_to_model in claimed]
     answers = _generate(batch, requests) if requests else []
-    for (request, _wanted), answer in zip(claimed, answers, strict=True):
-        _persist(request, answer)
+    for (request, wanted), answer in zip(claimed, answers, strict=True):
+        _persist(request, answer, wanted.scripts)
     _report_answers(batch)
 
 
@@ -179,10 +180,10 @@ def _call_backend(
 
 
 def _validate_answer(request: ReplyRequest, answer: ReplySet | BackendError) -> ReplySet | BackendError:
-    """The replies that the database can hold and a page can show; a BackendError if none is left."""
+    """The replies that people are offered; a BackendError if the database can hold none of them."""
     if isinstance(answer, BackendError):
         return answer
-    distinct = DistinctReplies(request.count)
+    distinct = DistinctReplies(request.count, request.spare)
     for reason in answer.failures:
         distinct.fail(str(reason))
     for reply in answer.replies:
@@ -191,23 +192,23 @@ def _validate_answer(request: ReplyRequest, answer: ReplySet | BackendError) -> 
         else:
             distinct.offer(replace(reply, text=clean_reply(reply.text)))
     try:
-        return distinct.result()
+        return choose_replies(request, distinct.result())
     except BackendError as error:
         return error
 
 
-def _persist(request: CandidateRequest, answer: Answer) -> None:
+def _persist(request: CandidateRequest, answer: Answer, scripts: Sequence[str]) -> None:
     """Store one answer; an error here does not affect the other answers of the batch."""
     try:
-        retry_on_lost_connection(partial(_store, request, answer))
+        retry_on_lost_connection(partial(_store, request, answer, scripts))
     except (DataError, IntegrityError):  # the dialogue was deleted, or a column cannot hold the answer
         logger.exception("an answer cannot be stored", extra={"request": str(request.pk)})
         _end(request, state=RequestState.FAILED, error=ODD_ANSWER, remedy=SEE_LOG)
 
 
-def _store(request: CandidateRequest, answer: Answer) -> None:
+def _store(request: CandidateRequest, answer: Answer, scripts: Sequence[str]) -> None:
     if isinstance(answer, CandidateResult):
-        _store_replies(request, answer)
+        _store_replies(request, answer, {"scripts": list(scripts)} if scripts else {})
     elif answer.retryable and _may_requeue(request):
         _requeue(request)
     else:
@@ -215,14 +216,20 @@ def _store(request: CandidateRequest, answer: Answer) -> None:
 
 
 @transaction.atomic
-def _store_replies(request: CandidateRequest, result: CandidateResult) -> None:
+def _store_replies(request: CandidateRequest, result: CandidateResult, limits: dict[str, Any]) -> None:
+    """limits: what kept the model from drawing freely, beside the request's sampling."""
     order, candidates = arrange_candidates(request, result)
     candidate_set = CandidateSet.objects.create(
         dialogue=request.dialogue,
         position=request.position,
         candidates=candidates,
         model_version=result.version,
-        sampling={**request.sampling, "order": order, **({"models": result.models} if result.models else {})},
+        sampling={
+            **request.sampling,
+            **limits,
+            "order": order,
+            **({"models": result.models} if result.models else {}),
+        },
         seed=request.seed,
     )
     if not _end(

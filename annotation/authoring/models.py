@@ -59,6 +59,12 @@ class AuthoringSettings(WorkSettings):
             "two models, the order is random."
         ),
     )
+    one_script = models.BooleanField(
+        _("candidates in the dialogue's script only"),
+        default=True,
+        db_default=True,
+        help_text=_("An English dialogue gets no Chinese characters, and the other way round."),
+    )
     show_scores = models.BooleanField(
         _("show scores to annotators"),
         default=False,

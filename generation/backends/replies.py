@@ -38,16 +38,19 @@ def reply_key(text: str) -> str:
 
 
 class DistinctReplies:
-    """The replies of one request: collects `count` different, non-empty ones in the order they are offered."""
+    """The replies of one request: collects `count` different, non-empty ones in the order they are offered.
 
-    def __init__(self, count: int) -> None:
-        self.count = count
+    spare: how many more it takes, none of which is missed.
+    """
+
+    def __init__(self, count: int, spare: int = 0) -> None:
+        self.count, self.spare = count, spare
         self._replies: dict[str, Reply] = {}
         self._reasons: list[str] = []
 
     @property
     def missing(self) -> int:
-        return self.count - len(self._replies)
+        return max(0, self.count - len(self._replies))
 
     def offer(self, reply: Reply) -> None:
         key = reply_key(reply.text)
@@ -55,7 +58,7 @@ class DistinctReplies:
             self._reasons.append("The model wrote an empty reply.")
         elif key in self._replies:
             self._reasons.append("The model repeated one of its other replies.")
-        elif self.missing:
+        elif len(self._replies) < self.count + self.spare:
             self._replies[key] = reply
 
     def fail(self, reason: str) -> None:

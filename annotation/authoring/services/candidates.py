@@ -46,6 +46,7 @@ def _candidate_options(settings: AuthoringSettings) -> CandidateOptions:
         sampling=sampling,
         order=settings.candidate_order if has_one_model else CandidateOrder.RANDOM,
         shows_scores=settings.show_scores and has_one_model,
+        one_script=settings.one_script,
     )
 
 

@@ -13,7 +13,7 @@ from projects.models import Project
 
 EDITABLE = (
     "generator", "second_generator", "candidates", "candidate_order", "show_scores", "min_rounds", "top_k",
-    "temperature", "no_repeat_ngram_size", "max_new_tokens",
+    "temperature", "one_script", "no_repeat_ngram_size", "max_new_tokens",
     "new_sets_per_turn", "generate_ahead", "max_utterance_length", "lease_minutes", "saved_days",
     "open_tasks_per_person", "daily_goal", "experts_required", "review_imported",
 )  # fmt: skip

@@ -26,6 +26,8 @@ from frontend.pages.requests import signed_in
 from frontend.script_modules import loaded_on_need, preloaded
 from frontend.ui.dialogues import content_language
 from projects.models import Protocol
+from projects.roles import Capability
+from projects.selectors import capabilities_of
 
 TOPICS_SENT = 60
 CLOSED = (AssignmentState.SUBMITTED, AssignmentState.RELEASED)
@@ -56,6 +58,7 @@ def workbench(request: HttpRequest, slug: str, assignment_id: int) -> HttpRespon
         "verdicts": deciding_verdicts_on(assignment.dialogue) if review_outcome(assignment) else [],
         "script": SCRIPT,
         "modules": preloaded(SCRIPT),
+        "shows_model": Capability.CONFIGURE in capabilities_of(user, assignment.project),
         "data": _workbench_data(user, assignment, shown, today),
     }
     return render(request, "authoring/workbench/workbench.html", context)

@@ -20,6 +20,7 @@ from generation.backends.hf.engines import (
     SharedContextEngine,
     why_not_shared,
 )
+from generation.backends.hf.foreign import ForeignTokens
 from generation.backends.hf.loading import Loaded, load, version_of
 from generation.backends.hf.packing import pack
 from generation.backends.hf.rendering import ChatRenderer, PlainRenderer, Renderer
@@ -29,6 +30,9 @@ from generation.protocol import BackendError, Message, Reply, ReplyRequest, Repl
 
 # Temperature factors of the first tokens, by round: a confident model otherwise repeats the same few replies.
 WARMTHS = (1.0, 1.5, 3.0, 6.0)
+
+# More replies than asked for, to choose from: without and with a preference head, which knows the better ones.
+MOST_SPARE = (5, 11)
 
 NO_SCORE = "The model gave no usable score (not a number)."
 
@@ -40,6 +44,7 @@ class _LoadedBackend:
     loaded: Loaded
     renderer: Renderer
     engine: Engine
+    foreign: ForeignTokens
 
 
 class HFBackend:
@@ -140,7 +145,10 @@ class HFBackend:
             if not reason and self._speed_up(loaded.model) and why_not_shared(Feeder(loaded.model)):
                 logger.warning("%s does not run with grouped attention or packed weights.", self.model)
                 loaded = load(self.model, self.device, self.dtype)
-            self._ready = _LoadedBackend(loaded, self._renderer(loaded), self._engine(loaded, reason))
+            engine = self._engine(loaded, reason)
+            self._ready = _LoadedBackend(
+                loaded, self._renderer(loaded), engine, ForeignTokens(loaded.tokenizer, loaded.ends)
+            )
         return self._ready
 
     def _speed_up(self, model: Any) -> bool:
@@ -201,9 +209,13 @@ class HFBackend:
             return _as_backend_error(error)
 
     def _sample(self, requests: Sequence[tuple[ReplyRequest, Prompt]]) -> list[ReplySet | BackendError]:
-        engine = self._load().engine
+        engine, has_head = self._load().engine, self._load().loaded.head is not None
         contexts = engine.encode([prompt for _, prompt in requests])
-        collected = [DistinctReplies(request.count) for request, _ in requests]
+        spares = [min(request.spare, MOST_SPARE[has_head]) for request, _ in requests]
+        collected = [
+            DistinctReplies(request.count, spare)
+            for (request, _), spare in zip(requests, spares, strict=True)
+        ]
         attempts = [0] * len(requests)
         for round in range(1 + self.extra_rounds):
             incomplete = [index for index, replies in enumerate(collected) if replies.missing]
@@ -213,7 +225,8 @@ class HFBackend:
             for index in incomplete:
                 request, missing = requests[index][0], collected[index].missing
                 # Replies that repeat once repeat again: draw more than are missing.
-                count = missing if not attempts[index] else min(2 * missing + 1, request.count + 1)
+                again = min(2 * missing + 1, request.count + 1)
+                count = again if attempts[index] else missing + spares[index]
                 warmth = WARMTHS[min(round, len(WARMTHS) - 1)]
                 tasks.append(self._task(request, contexts[index], attempts[index], count, warmth))
                 attempts[index] += count
@@ -228,9 +241,9 @@ class HFBackend:
         size = request.sampling.no_repeat_ngram_size
         history = context.encoded.tokens if self.block_context_ngrams else ()
         seeds = [child_seed(request.seed, attempt) for attempt in range(attempts, attempts + count)]
-        return DecodingTask(
-            context, [Draw(seed, request.sampling, NGramBlock(size, history), warmth) for seed in seeds]
-        )
+        foreign = self._load().foreign.tokens_outside(request.scripts)
+        draws = [Draw(seed, request.sampling, NGramBlock(size, history), warmth, foreign) for seed in seeds]
+        return DecodingTask(context, draws)
 
     def _collect(self, draws: Sequence[Draw], replies: DistinctReplies) -> None:
         for draw in draws:

@@ -47,13 +47,15 @@ class Draw:
     """One reply while it is drawn.
 
     tokens: without the end of the utterance. logprob: with the end, in nats. score: of the preference head, after the
-    end, if the model has a head. warmth: factor on the temperature of the first WARM_TOKENS tokens.
+    end, if the model has a head. warmth: factor on the temperature of the first WARM_TOKENS tokens. foreign: ids that
+    are never drawn, because they are of another script than the dialogue.
     """
 
     seed: int
     sampling: Sampling
     blocked: NGramBlock
     warmth: float = 1.0
+    foreign: Tensor | None = None
     tokens: list[int] = field(default_factory=list)
     logprob: float = 0.0
     score: float | None = None
@@ -110,6 +112,9 @@ class Sampler:
 
     def _ban(self, logits: Tensor, draws: Sequence[Draw]) -> None:
         logits[:, self._never] = -torch.inf
+        for row, draw in enumerate(draws):
+            if draw.foreign is not None:
+                logits[row, draw.foreign.to(logits.device)] = -torch.inf
         banned = [(row, token) for row, draw in enumerate(draws) for token in draw.blocked.banned()]
         banned += [(row, end) for row, draw in enumerate(draws) if not draw.tokens for end in self.ends]
         if banned:

@@ -134,7 +134,7 @@ export class CandidateList {
    * @param {{ isOpen: boolean, isUnsent: boolean }} turn  isUnsent: the turn before waits to be sent
    */
   showRequest(request, { isOpen, isUnsent }) {
-    this.model.textContent = this.model.title = request?.model_version ?? "";
+    if (!this.model.hidden) this.model.textContent = this.model.title = request?.model_version ?? ""; // for managers
     if (!isOpen) {
       this.status.textContent = "";
       this.#showRows([]);
