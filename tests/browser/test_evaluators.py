@@ -77,10 +77,23 @@ def test_train_an_assessor_see_its_report_and_put_it_to_work(
     expect(page.locator("#metrics tbody tr")).to_have_count(3)
     expect(page.locator("#metrics tbody th").first).to_have_text("gru")
     expect(page.locator("#confusion tbody tr")).to_have_count(3)
-    expect(page.locator("#reliability svg.wide").first).to_be_visible()
+    check_reliability(page)
     check_access(page)
     assert RegisteredModel.objects.get().generator is None
     see_it_beside_people_and_order_the_queue(page)
+
+
+def check_reliability(page: Page) -> None:
+    """A bar for each row of its table, over all dialogues of the confusion matrix. A bar may have no height."""
+    expect(page.locator("#reliability svg.wide").first).to_be_visible()
+    rows = page.locator("#reliability tbody tr").count()
+    assert rows >= 1
+    expect(page.locator("#reliability svg.wide rect.mark")).to_have_count(rows)
+    assert sum_of(page, "#reliability tbody td:nth-of-type(1)") == sum_of(page, "#confusion tbody td") > 0
+
+
+def sum_of(page: Page, cells: str) -> int:
+    return sum(int(text) for text in page.locator(cells).all_text_contents())
 
 
 def check_access(page: Page) -> None:
