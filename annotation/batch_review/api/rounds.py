@@ -179,7 +179,10 @@ class AcceptView(StepView):
 
 @step_schema("rounds_undo_return", UndoReturnInput)
 class UndoReturnView(StepView):
-    """Undo a return within ten minutes, unless somebody works on the next round. Codes: too_late, worked_on."""
+    """Undo a return within ten minutes, unless somebody works on the next round.
+
+    Codes: not_returned, too_late, worked_on.
+    """
 
     needs = Capability.REVIEW
 

@@ -11,7 +11,7 @@ from annotation.batch_review.services.locking import lock_round
 from annotation.batch_review.services.returning import delete_next_round, restore_labels
 from annotation.tasks.models.rounds import ROUND_MOVES, Round, RoundState
 from annotation.tasks.models.work import Assignment
-from common.refusals import NotFound
+from common.refusals import Refusal
 from projects.transitions import move
 
 
@@ -20,13 +20,17 @@ def undo_return(*, controller: User, round_id: int, decision_id: UUID) -> Round:
     """Undo a return within ten minutes: its labels count again, and its sample is in review again.
 
     decision_id: of the return. Undoing the same return again changes nothing.
-    Raises NotFound and Refusal: too_late, worked_on (by somebody, in the next round).
+    Raises Refusal: not_returned, too_late, worked_on (by somebody, in the next round).
     """
     row = lock_round(round_id)
     if was_undone(row, decision_id):
         return row
     if row.state != RoundState.RETURNED or row.decision_id != decision_id:
-        raise NotFound(_("There is no such return."), _("Reload the page to see the batch as it is now."))
+        raise Refusal(
+            "not_returned",
+            _("There is no such return."),
+            _("Reload the page to see the batch as it is now."),
+        )
     following = Round.objects.select_for_update().filter(batch=row.batch, number=row.number + 1).first()
     _lock_copies(row)
     if refusal := refuse_undo(row, following):

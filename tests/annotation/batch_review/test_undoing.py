@@ -18,7 +18,7 @@ from annotation.onboarding.services.gold import retire_gold
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import Assignment, Task, TaskState, Workload
 from annotation.tasks.services.claiming import claim_next_task
-from common.refusals import NotFound, Refusal
+from common.refusals import Refusal
 from projects.models import Project
 from tests.annotation.batch_review.conftest import label_next, store_gold
 
@@ -104,5 +104,6 @@ def test_gold_dialogues_have_their_task_back(
 
 
 def test_only_a_return_can_be_undone(failed: Sample, carla: User) -> None:
-    with pytest.raises(NotFound):
+    with pytest.raises(Refusal) as refused:
         undo(carla, failed.round)
+    assert refused.value.code == "not_returned"

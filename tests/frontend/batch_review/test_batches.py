@@ -109,7 +109,7 @@ def test_carla_undoes_a_return(client: Client, returned: Round, carla: User) -> 
     assert "Round 1 was returned, and its 8 labels are withdrawn." in page
     sent = {"decision_id": re.findall(r'name="decision_id" value="(.*?)"', page)[0]}
     assert (
-        post_form(client, carla, f"/p/quality/rounds/{returned.pk}/undo-return/", **sent).status_code == 404
+        post_form(client, carla, f"/p/quality/rounds/{returned.pk}/undo-return/", **sent).status_code == 409
     )
     first = Round.objects.get(number=1)
     for _again in range(2):
