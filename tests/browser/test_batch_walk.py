@@ -191,7 +191,7 @@ def test_a_batch_is_labelled_judged_returned_relabelled_accepted_and_exported(
     expect(judging.locator("#end")).to_contain_text("The sample passes.")
     press(judging, "Enter")
     judging.wait_for_url(f"**{address}1/")
-    expect(judging.locator("body")).to_contain_text("The sample passes: accept the batch")
+    expect(judging.locator("body")).to_contain_text(f"Accept the batch: 1 of {SAMPLE} is wrong")
     press(judging, "Control+Enter")
     expect(judging.locator("body")).to_contain_text("Accepted: its labels can be exported.")
     second = Round.objects.get(project=project, batch__number=1, number=2)

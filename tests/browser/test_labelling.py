@@ -370,7 +370,7 @@ def test_every_state_in_which_no_dialogue_comes_says_what_to_do(
     ann, bob = annotator("ann", project), annotator("bob", project)
     anns = LabelBench.open(signs_in(ann), project)
     bobs = LabelBench.open(signs_in(bob), project)
-    expect(bobs.nothing).to_contain_text("being worked on by others")
+    expect(bobs.nothing).to_contain_text("Others are working on everything that is left")
     anns.press("n", "2").submit()
     expect(anns.nothing).to_contain_text("done")
     eventually(lambda: len(stored(ann)) == 1, "the submission, which is shown as sent before it is stored")

@@ -325,7 +325,7 @@ def test_two_devices_disagree_and_the_person_chooses(
     phone.press("n")
     expect(phone.notices).to_contain_text("changed in another tab or on another device")
     phone.notices.get_by_role("button", name="Take the ones there").click()
-    expect(phone.answer("verify").locator("[aria-pressed=true]")).to_contain_text("1")
+    expect(phone.answer("verify").locator("[aria-pressed=true]")).to_contain_text("yes")
     own = Assignment.objects.get(pk=desk.shown)
     assert drafted(own)["dialogue"] == {"verify": 1}
 

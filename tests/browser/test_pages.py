@@ -170,7 +170,7 @@ def test_everything_on_the_workbench_can_be_reached_with_the_tab_key(
 def test_at_360_px_the_tab_of_the_page_is_in_view(signs_in: SignedIn, project: Project, mara: User) -> None:
     page = signs_in(mara, viewport={"width": 360, "height": 800})
     page.goto("/p/chit-chat/settings/")
-    expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".tabs > [aria-current]")).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])

@@ -80,8 +80,10 @@ def test_a_mistake_is_reported_beside_the_field(
 
 def test_many_wrong_keys_have_to_wait(client: Client, ann: User, makes: Makes) -> None:
     path = link_in(makes("ann")).partition("?")[0]
-    codes = [client.get(path, {"key": "x"}).status_code for _ in range(61)]
-    assert (codes[0], codes[-1]) == (410, 429)
+    # 60 a minute are answered; on a slow machine a second minute may begin meanwhile.
+    codes = [client.get(path, {"key": "x"}).status_code for _ in range(121)]
+    assert codes[:60] == [410] * 60
+    assert 429 in codes
 
 
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER, Role.TRAINER, Role.ENGINEER])

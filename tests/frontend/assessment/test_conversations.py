@@ -156,5 +156,5 @@ def test_the_list_costs_the_same_for_many(
     client: Client, study: Project, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     client.get("/p/study/dialogues/")
-    with django_assert_max_num_queries(17):
+    with django_assert_max_num_queries(18):
         client.get("/p/study/dialogues/")

@@ -260,7 +260,7 @@ def test_a_failed_import_says_why_and_what_to_do(erics_browser: Client, project:
     job = imported(project, BROKEN)
     page = page_of(erics_browser, job)
     assert "Nothing was imported: 2 rows are refused." in page
-    assert "look whether it is the right format" in page
+    assert "check that it is the right format" in page
     assert "Start again" not in page, "its file is gone"
 
 

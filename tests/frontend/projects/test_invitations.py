@@ -167,8 +167,10 @@ def test_strangers_and_guests_do_not_invite(client: Client, project: Project, jo
 
 
 def test_many_wrong_keys_have_to_wait(client: Client, project: Project) -> None:
-    codes = [client.get(reverse("invitation"), {"key": "x"}).status_code for _ in range(61)]
-    assert (codes[0], codes[-1]) == (410, 429)
+    # 60 a minute are answered; on a slow machine a second minute may begin meanwhile.
+    codes = [client.get(reverse("invitation"), {"key": "x"}).status_code for _ in range(121)]
+    assert codes[:60] == [410] * 60
+    assert 429 in codes
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
