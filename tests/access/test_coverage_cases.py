@@ -32,7 +32,7 @@ from tests.sizes import COVERAGE_CASES
 PARAMETER = re.compile(r"{\w+}")
 # The reader has every role in every project; the annotator has work of their own.
 SENDERS = (READER, ANNOTATOR)
-ROUTES = {PARAMETER.sub("{}", operation.route): operation.route for operation in operations()}
+ROUTES = {PARAMETER.sub("{}", operation.route).strip("/"): operation.route for operation in operations()}
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def world(_world: tuple[World, Mapping[str, str]], db: None) -> Iterator[tuple[W
 
 def real_ids(path: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Values of the world for the parameters of an address; without those that it does not have."""
-    route = ROUTES[PARAMETER.sub("{}", path).strip("/") + "/"]
+    route = ROUTES[PARAMETER.sub("{}", path).strip("/")]
     names = [name.strip("{}") for name in PARAMETER.findall(path)]
     own = {**values, **values.get(route, {})}
     found = zip(names, parameters_of(route), strict=True)
