@@ -46,9 +46,10 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
     code = "import django, sys; django.setup(); from jobs import registry; "
     known = python(code + "print(*sorted(registry._KINDS)); print({'scipy', 'pyarrow'} & set(sys.modules))")
     assert known.splitlines() == [
-        "agreement collection evaluation export import meta_evaluation push scoring snapshot tagging training",
+        "agreement collection evaluation export import meta_evaluation push resolve_tasks scoring snapshot tagging "
+        "training undo_import",
         "set()",
     ]
     output = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")
-    assert len(output.split()) == 11
+    assert len(output.split()) == 13
     assert all(re.fullmatch(r"run_[a-z_]+_job", name) for name in output.split())
