@@ -76,7 +76,7 @@ def find_value(value: Any, path: Path) -> Any:
 
 
 def type_at(value: Any, path: Path) -> str:
-    """The type of the value at the path for an error; "missing" if there is none."""
+    """The type of the value at the path, for an error message; "missing" if the path leads nowhere."""
     parent = find_value(value, path[:-1])
     if path and isinstance(parent, dict) and path[-1] not in parent:
         return "missing"

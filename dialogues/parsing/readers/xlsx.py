@@ -45,7 +45,10 @@ def _copy(stream: BinaryIO, file: Any, limits: Limits) -> None:
 
 
 def _check_archive(file: Any) -> None:
-    """Refuse what would fill the memory or the disk when unpacked. zipfile reads no more than the sizes it names."""
+    """Refuse a file that would fill the memory or the disk when unpacked.
+
+    The sizes in its directory can be trusted: zipfile never reads beyond them.
+    """
     if not zipfile.is_zipfile(file):
         raise BadRow("not_xlsx")
     try:

@@ -21,7 +21,9 @@ from projects.models import DialogueLanguage, Project, Protocol
 from projects.selectors import may_create_projects
 
 
-class NewProjectForm(forms.Form):
+class ProjectNameForm(forms.Form):
+    """What every new project needs, also a copy. id: of the request, so that sending it twice makes one project."""
+
     title = forms.CharField(label=gettext_lazy("Title"), max_length=200)
     slug = forms.RegexField(
         r"^[a-z0-9][a-z0-9_-]*$",
@@ -30,6 +32,16 @@ class NewProjectForm(forms.Form):
         help_text=gettext_lazy("Used in addresses and on the command line: small letters, digits, - and _."),
         error_messages={"invalid": gettext_lazy("Small letters, digits, - and _ only.")},
     )
+    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
+
+    def add_refusal(self, refusal: Refusal) -> None:
+        """Say why no project was made. Sending the corrected form is a new request, so it gets a new id."""
+        field = refusal.details.get("field")
+        self.add_error(field if field in self.fields else None, str(refusal))
+        self.data = {**dict(self.data.items()), "id": str(uuid4())}
+
+
+class NewProjectForm(ProjectNameForm):
     preset = forms.ChoiceField(
         label=gettext_lazy("Starts with"),
         choices=[(name, preset.title) for name, preset in PRESETS.items()],
@@ -48,7 +60,6 @@ class NewProjectForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text=gettext_lazy("One or two sentences for the people who take part."),
     )
-    id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
 
 @login_required
@@ -64,9 +75,7 @@ def new_project(request: HttpRequest) -> HttpResponse:
         try:
             project = create_project(actor=user, creation_id=values.pop("id"), **values)
         except Refusal as refusal:
-            form.add_error(_field_for(form, refusal), str(refusal))
-            # Sending the corrected form is a new request, so it needs a new id.
-            form.data = {**request.POST.dict(), "id": str(uuid4())}
+            form.add_refusal(refusal)
         else:
             messages.success(request, _created_message(project))
             return redirect("project", project.slug)
@@ -83,11 +92,6 @@ def _created_message(project: Project) -> str:
     if project.protocol == Protocol.ASSESSMENT:
         return _("The study is made, and you manage it. Next: which systems?")
     return _("The project is made, and you manage it. Next: who takes part?")
-
-
-def _field_for(form: forms.Form, refusal: Refusal) -> str | None:
-    field = refusal.details.get("field")
-    return field if field in form.fields else None
 
 
 urlpatterns = [path("projects/new/", new_project, name="new_project")]
