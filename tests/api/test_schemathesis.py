@@ -8,6 +8,7 @@ import io
 import logging
 import random
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 from uuid import uuid4
 
@@ -57,10 +58,21 @@ CHECKS = [
 ]
 
 
+def closing_application() -> Any:
+    """The application as a WSGI server runs it: it closes each answer. The test client leaves files open."""
+    application = get_wsgi_application()
+
+    def respond(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        with closing(application(environ, start_response)) as response:
+            return list(response)
+
+    return respond
+
+
 def application() -> Any:
     document = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     schema = schemathesis.openapi.from_dict(document)
-    schema.app = get_wsgi_application()
+    schema.app = closing_application()
     return schema
 
 
