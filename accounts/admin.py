@@ -31,7 +31,10 @@ class PersonAdmin(UserAdmin):  # type: ignore[type-arg]
     show_full_result_count = False
     fieldsets = [
         *(UserAdmin.fieldsets or ()),
-        (_("Preferences"), {"fields": ["display_name", "language", "theme", "submit_on_enter"]}),
+        (
+            _("Preferences"),
+            {"fields": ["display_name", "language", "theme", "submit_on_enter", "reading_languages"]},
+        ),
     ]
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import ApiToken, Scope, Theme, User
+from accounts.rest.languages import reading_languages_field
 from accounts.rest.person import person
 from accounts.selectors import token_for, tokens_for
 from accounts.services import (
@@ -28,12 +29,14 @@ TAG = ["Account"]
 
 class MeSerializer(serializers.ModelSerializer[User]):
     shown_name = serializers.CharField(read_only=True)
+    reading_languages = serializers.ListField(child=serializers.CharField())
     scopes = serializers.SerializerMethodField(help_text="Of the token in use; null in a browser session.")
 
     class Meta:
         model = User
         fields = [
-            "id", "username", "email", "display_name", "shown_name", "language", "theme", "submit_on_enter", "scopes",
+            "id", "username", "email", "display_name", "shown_name", "language", "theme", "submit_on_enter",
+            "reading_languages", "scopes",
         ]  # fmt: skip
 
     def get_scopes(self, user: User) -> list[Scope] | None:
@@ -48,6 +51,7 @@ class PreferencesInput(StrictSerializer):
     )
     theme = serializers.ChoiceField(required=False, choices=Theme.choices)
     submit_on_enter = serializers.BooleanField(required=False)
+    reading_languages = reading_languages_field(required=False)
 
 
 class TokenInput(StrictSerializer):

@@ -9,6 +9,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.languages import LANGUAGES
+
 
 class Theme(models.TextChoices):
     AUTO = "auto", _("As the system")
@@ -32,6 +34,15 @@ class User(AbstractUser):
         _("Enter submits"),
         default=False,
         help_text=_("Shift+Enter then starts a new line. Never while composing."),
+    )
+    # Web processes of the release before write rows without it while an upgrade runs.
+    reading_languages = ArrayField(
+        models.CharField(max_length=3, choices=LANGUAGES),
+        verbose_name=_("languages that you read"),
+        blank=True,
+        default=list,
+        db_default=[],
+        help_text=_("You are only given dialogues in these languages. Empty: in every language."),
     )
     temporary_password_until = models.DateTimeField(
         null=True,

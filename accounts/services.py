@@ -2,8 +2,9 @@
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.password_validation import validate_password
@@ -16,6 +17,7 @@ from django.utils.translation import gettext as _
 from accounts.models import ApiToken, Scope, User
 from accounts.selectors import live_tokens
 from common.idempotency import check_repeat
+from common.languages import LANGUAGE_NAMES
 from common.refusals import Invalid, NotAllowed, NotFound, Refusal
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - not a password
@@ -26,7 +28,7 @@ MAX_LIVE_TOKENS = 100
 ONE_TIME_PASSWORD_DAYS = 14
 # Without letters and digits that are easily confused when they are read aloud or copied by hand.
 UNAMBIGUOUS_CHARACTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-PREFERENCES = ("display_name", "language", "theme", "submit_on_enter")
+PREFERENCES = ("display_name", "language", "theme", "submit_on_enter", "reading_languages")
 
 
 def token_digest(plain: str) -> str:
@@ -140,15 +142,23 @@ def use_token(*, plain: str) -> ApiToken | None:
     return token
 
 
-def set_preferences(*, user: User, **changes: object) -> User:
-    """Change the person's language, theme, display name or Enter key. Raises Invalid."""
+def set_preferences(*, user: User, **changes: Any) -> User:
+    """Change the person's language, theme, display name, Enter key or the languages they read. Raises Invalid."""
     if unknown := set(changes) - set(PREFERENCES):
         raise TypeError(f"not a preference: {', '.join(sorted(unknown))}")
+    if "reading_languages" in changes:
+        changes["reading_languages"] = ordered_languages(changes["reading_languages"])
     for name, value in changes.items():
         setattr(user, name, value)
     _validate(user)
     user.save(update_fields=list(changes))
     return user
+
+
+def ordered_languages(codes: Collection[str]) -> list[str]:
+    """These languages once each, in the order of the list of languages; unknown ones last, for validation to refuse."""
+    known = [code for code in LANGUAGE_NAMES if code in codes]
+    return [*known, *sorted(set(codes) - set(known))]
 
 
 @transaction.atomic

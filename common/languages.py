@@ -1,0 +1,35 @@
+"""Languages of dialogues: codes as files write them, and the languages that people can say they read."""
+
+from typing import Final
+
+from django.conf.locale import LANG_INFO
+
+# Codes of LANG_INFO, so that every language has its own name; Chinese has a code for each script there.
+CODES: Final = (
+    "en", "zh", "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "es", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id",
+    "it", "ja", "ko", "ms", "nb", "nl", "pl", "pt", "ro", "ru", "sk", "sr", "sv", "sw", "ta", "te", "th", "tr", "uk",
+    "ur", "vi",
+)  # fmt: skip
+ALIASES: Final = {
+    **dict.fromkeys(("eng", "english"), "en"),
+    **dict.fromkeys(("zho", "chi", "cmn", "chinese"), "zh"),
+    "no": "nb",
+}
+
+
+def _own_name(code: str) -> str:
+    if code == "zh":
+        return "中文"
+    name = str(LANG_INFO[code]["name_local"])
+    return name[:1].upper() + name[1:]
+
+
+LANGUAGES: Final = [(code, _own_name(code)) for code in CODES]
+LANGUAGE_NAMES: Final = dict(LANGUAGES)
+
+
+def primary_language(code: str) -> str:
+    """The language of a code such as "zh-Hans" or "en_US": "zh", "en"; "" if it names none that people can choose."""
+    first = code.strip().lower().replace("_", "-").split("-")[0]
+    first = ALIASES.get(first, first)
+    return first if first in LANGUAGE_NAMES else ""
