@@ -114,7 +114,7 @@ class AssignmentsView(APIView):
         responses={201: AssignmentFullSerializer},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Claim the next task. Codes: all_done, all_claimed (with `until`), too_many_open."""
+        """Claim the next task. Codes: all_done, other_languages, all_claimed (with `until`), too_many_open."""
         project = authoring_project_for(person(request), slug)
         claimed = claim_next_task(
             annotator=person(request), project=project, **validated_input(ClaimInput, request)

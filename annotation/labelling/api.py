@@ -80,7 +80,8 @@ class LabelClaimView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Claim the next dialogue.
 
-        Codes: all_done, all_claimed (with `until`), too_many_open, limit_reached, balance (with `until`).
+        Codes: all_done, other_languages, all_claimed (with `until`), too_many_open, limit_reached, balance (with
+        `until`).
         """
         project = labelling_project(person(request), slug)
         claim = validated_input(serializers.LabelClaimInput, request)

@@ -71,6 +71,7 @@ def _copy_task(task: Task, following: Round, *, is_withheld: bool) -> Task:
         place=task.place,
         original_place=task.original_place,
         group=following.group,
+        language=task.language,
         round=None if is_withheld else following,
     )
 

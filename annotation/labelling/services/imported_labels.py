@@ -24,6 +24,7 @@ from annotation.labelling.services.planning import queue_place
 from annotation.labelling.services.resolution import Outcome, resolve_answers
 from annotation.labelling.services.schemas import mark_used
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
+from common.languages import primary_language
 from dialogues.models import Dialogue
 from dialogues.parsing.parsed_dialogue import ParsedDialogue
 from dialogues.parsing.readers.dialeval import check_annotations
@@ -35,7 +36,7 @@ WHOLE_NUMBER = re.compile(r"-?[0-9]{1,9}")
 NO_NUGGET_LABELS = ("CNaN", "HNaN", "NAN")
 ANNOTATION_KEYS = frozenset({"annotations", "label", "reason"})  # the metadata that become answers
 TASK_COLUMNS = [
-    "id", "project_id", "dialogue_id", "overlap", "open_slots", "priority", "place", "group", "state",
+    "id", "project_id", "dialogue_id", "overlap", "open_slots", "priority", "place", "group", "language", "state",
     "disagreement", "created_at",
 ]  # fmt: skip
 ASSIGNMENT_COLUMNS = [
@@ -230,7 +231,8 @@ def _tasks(
         state = TaskState.DISPUTED if outcome.state == TaskState.CONFIRMING else outcome.state
         place = queue_place(settings, item.dialogue.pk)
         columns = (settings.project_id, item.dialogue.pk, len(item.answers), 0, 0, place, "")
-        yield id, *columns, state.value, outcome.disagreement, rows.now
+        language = primary_language(item.dialogue.language)
+        yield id, *columns, language, state.value, outcome.disagreement, rows.now
 
 
 def _assignments(

@@ -12,6 +12,7 @@ from annotation.labelling.models.labels import LabellingSettings, Order
 from annotation.tasks.models.work import PRIORITY_STEP, Task
 from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN, is_planned
+from common.languages import primary_language
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue, DialogueState
 from projects.models import Project
@@ -53,9 +54,8 @@ def plan_labelling(
     )
     if dialogue_ids is not None:
         waiting = waiting.filter(pk__in=dialogue_ids)
-    count = _create_tasks(
-        settings, list(waiting.values_list("pk", flat=True)), people, group.strip(), priority
-    )
+    dialogues = list(waiting.values_list("pk", "language"))
+    count = _create_tasks(settings, dialogues, people, group.strip(), priority)
     data = {"count": count, "overlap": people, "group": group, "priority": priority}
     record_request(PLAN, plan_id, kind="planned", project=project, actor=actor, data=data)
     return count
@@ -65,12 +65,13 @@ def plan_imported_dialogues(project: Project, dialogues: Sequence[Dialogue]) -> 
     """Create tasks for imported dialogues if the project is set to do so; in the import's transaction."""
     settings = LabellingSettings.objects.filter(project=project).first()
     if settings is not None and settings.plan_imported:
-        _create_tasks(settings, [dialogue.pk for dialogue in dialogues], settings.overlap, "", 0)
+        _create_tasks(settings, [(row.pk, row.language) for row in dialogues], settings.overlap, "", 0)
 
 
 def _create_tasks(
-    settings: LabellingSettings, dialogues: Sequence[int], overlap: int, group: str, priority: int
+    settings: LabellingSettings, dialogues: Sequence[tuple[int, str]], overlap: int, group: str, priority: int
 ) -> int:
+    """dialogues: the primary key and the language of each."""
     project = settings.project
     Task.objects.bulk_create(
         (
@@ -80,10 +81,11 @@ def _create_tasks(
                 overlap=overlap,
                 open_slots=overlap,
                 group=group,
+                language=primary_language(language),
                 priority=priority,
                 place=queue_place(settings, dialogue),
             )
-            for dialogue in dialogues
+            for dialogue, language in dialogues
         ),
         batch_size=BATCH,
     )

@@ -20,6 +20,7 @@ from annotation.onboarding.services.answers import check_complete_answers
 from annotation.tasks.models.rounds import Batch
 from annotation.tasks.models.work import HELD, Assignment, Task
 from annotation.tasks.services.assignment import reset_claim_cursors
+from common.languages import primary_language
 from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import Dialogue, DialogueState
 from projects.models import Project
@@ -137,6 +138,7 @@ def _create_closed_task(project: Project, dialogue: Dialogue) -> tuple[Task, int
         dialogue=dialogue,
         overlap=settings.overlap,
         open_slots=0,
+        language=primary_language(dialogue.language),
         place=queue_place(settings, dialogue.pk),
     )
     return task, settings.overlap

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -32,6 +33,7 @@ from annotation.onboarding.selectors.admission import (
 from annotation.onboarding.selectors.gold import known_gold
 from annotation.onboarding.services.admissions import admit_by_try
 from annotation.onboarding.services.answers import check_complete_answers
+from annotation.tasks.selectors.languages import task_languages
 from common.idempotency import check_repeat
 from common.refusals import NotAllowed, NotFound, Refusal
 from projects.models import Membership, Project
@@ -64,12 +66,20 @@ def start_try(*, annotator: User, project: Project, try_id: UUID) -> AdmissionTr
     attempt = AdmissionTry.objects.create(
         id=try_id, project=project, annotator=annotator, edition=status.test.edition, seed=seed
     )
-    known, gold = known_gold(annotator, project), list(live_gold(project).order_by("id"))
+    known, gold = known_gold(annotator, project), _readable_gold(annotator, project)
     drawn = draw_gold(gold, status.test.items, seed, known=known)
     AdmissionItem.objects.bulk_create(
         AdmissionItem(attempt=attempt, gold=gold, place=place) for place, gold in enumerate(drawn)
     )
     return attempt
+
+
+def _readable_gold(annotator: User, project: Project) -> Sequence[GoldDialogue]:
+    """Gold dialogues in the languages that the annotator reads; all if there are none."""
+    rows = live_gold(project).annotate(language=F("task__language")).order_by("id")
+    gold, languages = list(rows), task_languages(annotator.reading_languages, project)
+    readable = [one for one in gold if languages is None or (one.language or "") in languages]
+    return readable or gold
 
 
 def _check_may_try(status: AdmissionStatus) -> None:

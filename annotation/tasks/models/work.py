@@ -85,6 +85,8 @@ class Task(models.Model):
     place: orders tasks of one priority, at random if the project wants that. original_place: while the queue is in
     another order (services.queue_order), the place without it. rank: the order in which tasks are given out.
     group: the annotator group that it is for; empty: anybody.
+    language: of its dialogue, as a code that people can say they read; empty: none of those, so it is for everybody. In
+    authoring it is empty, since a dialogue that is still to be written has the language of its project.
     disagreement: share of the compared answers that differ between people who did not see each other's; None until all
     have answered.
     round: that it is judged in. A returned round withdraws its tasks; the next round has its own.
@@ -103,6 +105,8 @@ class Task(models.Model):
         db_persist=True,
     )
     group = models.CharField(max_length=40, blank=True)
+    # Web processes of the release before write rows without it while an upgrade runs.
+    language = models.CharField(max_length=3, blank=True, default="", db_default="")
     state = models.CharField(max_length=10, choices=TaskState, default=TaskState.OPEN)
     disagreement = models.FloatField(null=True)
     round = models.ForeignKey("annotation.Round", null=True, on_delete=models.PROTECT, related_name="tasks")
@@ -119,6 +123,11 @@ class Task(models.Model):
         indexes = [
             models.Index(
                 fields=["project", "group", "rank", "id"], name="task_open", condition=Q(open_slots__gt=0)
+            ),
+            models.Index(
+                fields=["project", "group", "language", "rank", "id"],
+                name="task_open_in_language",
+                condition=Q(open_slots__gt=0),
             ),
             models.Index(
                 fields=["project", "state", "-disagreement"],
@@ -206,10 +215,10 @@ class Assignment(models.Model):
 class Workload(models.Model):
     """How many tasks one person has taken of a project, and where to look for the next one.
 
-    taken: assignments held or submitted, without those withdrawn with their batch. cursors: by annotator group, the
-    rank from which to look for a task; valid while `epoch` equals the project's, since a task may be free behind them
-    otherwise. drained_at: when nothing was left for the person, whom the balance ignores from then on. A claim locks
-    this row.
+    taken: assignments held or submitted, without those withdrawn with their batch. cursors: by annotator group and the
+    languages that the person reads, the rank from which to look for a task; valid while `epoch` equals the project's,
+    since a task may be free behind them otherwise. drained_at: when nothing was left for the person, whom the balance
+    ignores from then on. A claim locks this row.
     """
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="workloads")

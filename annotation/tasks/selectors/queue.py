@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task
+from annotation.tasks.selectors.languages import readable_tasks
 from annotation.tasks.selectors.settings import work_settings
 from dialogues.models import Utterance
 from projects.models import Event, Project, Protocol
@@ -29,10 +30,12 @@ class Today:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Dialogues of a project. open: can be claimed; held: in work."""
+    """Dialogues of a project. open: can be claimed; readable: those of them in languages that a reader reads; held: in
+    work."""
 
     planned: int
     open: int
+    readable: int
     held: int
     finished: int
 
@@ -69,9 +72,13 @@ def today_of(user: User, project: Project, now: datetime | None = None) -> Today
     return Today(finished, work_settings(project).daily_goal)
 
 
-def task_counts(project: Project) -> TaskCounts:
+def task_counts(project: Project, reader: User | None = None) -> TaskCounts:
+    """reader: for whom the readable tasks are counted; None: somebody who reads everything."""
+    readable = readable_tasks(reader.reading_languages if reader else [], [project])
     tasks = Task.objects.filter(project=project).aggregate(
-        planned=Count("id"), open=Count("id", filter=Q(open_slots__gt=0))
+        planned=Count("id"),
+        open=Count("id", filter=Q(open_slots__gt=0)),
+        readable=Count("id", filter=Q(open_slots__gt=0) & readable),
     )
     work = Assignment.objects.filter(project=project).aggregate(
         held=Count("id", filter=Q(state__in=HELD)),

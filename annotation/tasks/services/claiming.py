@@ -19,8 +19,9 @@ from django.utils.translation import ngettext
 
 from accounts.models import User
 from annotation.tasks.models.work import HELD, Assignment, Task, Workload, WorkSettings
+from annotation.tasks.selectors.languages import readable_tasks, task_languages
 from annotation.tasks.selectors.settings import work_settings
-from annotation.tasks.services.claim_sql import Claimant, lock_claimant, take_task
+from annotation.tasks.services.claim_sql import Claimant, cursor_key, lock_claimant, take_task
 from common.idempotency import check_repeat
 from common.refusals import NotAllowed, Refusal
 from dialogues.models import Dialogue, DialogueState, Origin, new_external_id
@@ -48,6 +49,11 @@ class _Claim:
         """The annotator groups whose tasks the person may take, in this order; "" is everybody."""
         return [self.claimant.group, ""] if self.claimant.group else [""]
 
+    @property
+    def languages(self) -> list[str] | None:
+        """Of the tasks that the person may take; None: any."""
+        return task_languages(self.claimant.reading_languages, self.project)
+
     def exclude_own(self, rows: QuerySet[Any], task: str = "pk") -> QuerySet[Any]:
         """Leave out the tasks that the person has had. task: the field of `rows` with the task's key."""
         own = Assignment.objects.filter(task=OuterRef(task), annotator=self.annotator)
@@ -64,8 +70,9 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
     ahead: fetched while another dialogue is being labelled; it counts as served once that one is sent.
     The number of queries does not depend on the size of the project. Raises NotAllowed, or Refusal: id_in_use,
     admission_needed, too_many_open, limit_reached, balance (further ahead of the others than the project allows); if
-    there is no task, all_claimed (others hold the rest, the first lease ends at details["until"]) or all_done (with
-    details["open"] if the person still holds some).
+    there is no task, all_claimed (others hold the rest, the first lease ends at details["until"]), other_languages
+    (dialogues wait only in languages that the person does not read) or all_done (with details["open"] if the person
+    still holds some).
     """
     with transaction.atomic():
         claimed = _claim(annotator, project, claim_id, ahead)
@@ -199,21 +206,24 @@ def _too_far_ahead(claim: _Claim) -> Refusal | None:
 
 
 def _next_task(claim: _Claim) -> Task | None:
-    for group in claim.groups:
+    languages = claim.languages
+    for group in claim.groups if languages != [] else []:
+        cursor = claim.claimant.cursors.get(cursor_key(group, languages), LOWEST_RANK)
         # From the cursor on; then from the start, for tasks that others had locked when the cursor passed them.
-        for rank in dict.fromkeys([claim.claimant.cursors.get(group, LOWEST_RANK), LOWEST_RANK]):
-            if task := _take(claim, group, rank):
+        for rank in dict.fromkeys([cursor, LOWEST_RANK]):
+            if task := _take(claim, group, languages, rank):
                 return task
     return None
 
 
-def _take(claim: _Claim, group: str, from_rank: int) -> Task | None:
+def _take(claim: _Claim, group: str, languages: list[str] | None, from_rank: int) -> Task | None:
     return take_task(
         project=claim.project.pk,
         annotator=claim.annotator.pk,
         workload=claim.claimant.workload,
         epoch=claim.settings.epoch,
         group=group,
+        languages=languages,
         from_rank=from_rank,
         now=timezone.now(),
     )
@@ -243,14 +253,21 @@ def _mark_drained(claim: _Claim) -> None:
 
 
 def _nothing_left(claim: _Claim, held: int) -> Refusal:
+    reading = claim.claimant.reading_languages
     others = Assignment.objects.filter(
-        project=claim.project, state__in=HELD, task__group__in=claim.groups
+        readable_tasks(reading, [claim.project], "task__"),
+        project=claim.project,
+        state__in=HELD,
+        task__group__in=claim.groups,
     ).exclude(annotator=claim.annotator)
+    open_tasks, readable = claim.open_tasks(), readable_tasks(reading, [claim.project])
     until: datetime | None = claim.exclude_own(others, "task").aggregate(until=Min("lease_until"))["until"]
     # An open task that was not taken is locked right now by somebody who claims it.
-    if until is None and not claim.open_tasks().exists():
+    if until is None and not open_tasks.filter(readable).exists():
         if held:
             return _only_own_left(held)
+        if reading and open_tasks.exclude(readable).exists():
+            return _only_other_languages_left()
         return Refusal(
             "all_done",
             _("Everything in this project is done."),
@@ -275,6 +292,14 @@ def _only_own_left(held: int) -> Refusal:
         )
         % {"n": held},
         details={"open": held},
+    )
+
+
+def _only_other_languages_left() -> Refusal:
+    return Refusal(
+        "other_languages",
+        _("Nothing is left in the languages that you read."),
+        _("Dialogues in other languages wait. If you read them, add the language to your profile."),
     )
 
 
