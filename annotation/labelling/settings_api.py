@@ -90,6 +90,9 @@ class ReplanPreviewSerializer(serializers.Serializer[Any]):
     )
     completed = serializers.IntegerField(help_text="They have enough labels at once.")
     in_batches = serializers.IntegerField(help_text="They keep the group of their batch.")
+    unread = serializers.IntegerField(
+        help_text="In languages that none of their annotators reads: nobody gets them."
+    )
 
 
 class ReplanResultSerializer(serializers.Serializer[Any]):

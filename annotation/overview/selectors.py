@@ -17,6 +17,7 @@ from annotation.onboarding.models import Thread, ThreadState
 from annotation.onboarding.selectors.admission import projects_needing_admission
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import HELD, Assignment, Task, TaskState
+from annotation.tasks.selectors.languages import readable_tasks
 from dialogues.models import Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability
@@ -27,8 +28,8 @@ class Overview:
     """The counts of one project.
 
     Of the person: open (assignments), came_back (vetoed dialogues whose reasons are unread), to_confirm (labels),
-    untested (has to pass the admission test first), to_judge (batches that wait for this controller), next_batch (the
-    number of the first of these).
+    untested (has to pass the admission test first), readable (tasks with open slots, in languages that the person
+    reads), to_judge (batches that wait for this controller), next_batch (the number of the first of these).
     Of dialogues: dialogues (finished), unreviewed, passed and vetoed (by experts), disputed (a trainer has to decide),
     labelled (the final label can be exported).
     Of the project: tasks (planned), free (tasks with open slots), asked (threads without an answer), annotators.
@@ -44,6 +45,7 @@ class Overview:
     dialogues: int = 0
     tasks: int = 0
     free: int = 0
+    readable: int = 0
     disputed: int = 0
     labelled: int = 0
     to_judge: int = 0
@@ -79,6 +81,7 @@ def _count_all(user: User, projects: Sequence[Project]) -> list[dict[int, dict[s
     mine = Assignment.objects.filter(annotator=user, project__in=projects)
     finished = Dialogue.objects.filter(project__in=projects, state=DialogueState.FINISHED)
     is_unreviewed = Q(review_state=ReviewState.UNREVIEWED)
+    readable = readable_tasks(user.reading_languages, projects)
     waits = _waits_for_controller(user)
     return [
         _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
@@ -93,6 +96,7 @@ def _count_all(user: User, projects: Sequence[Project]) -> list[dict[int, dict[s
             Task.objects.filter(project__in=projects).exclude(state=TaskState.WITHDRAWN),
             tasks=Count("id"),
             free=Count("id", filter=Q(open_slots__gt=0)),
+            readable=Count("id", filter=Q(open_slots__gt=0) & readable),
             disputed=Count("id", filter=Q(state=TaskState.DISPUTED)),
             labelled=Count("id", filter=Q(state=TaskState.FINAL, round__state=RoundState.ACCEPTED)),
             unbatched=Count("id", filter=Q(state=TaskState.FINAL, round=None)),
@@ -187,9 +191,9 @@ def due_steps(project: Project, counts: Overview) -> list[Step]:
     is_labelling = project.protocol == Protocol.LABELLING
     is_due = {
         Step.CONFIRM: bool(counts.to_confirm),
-        Step.WRITE: bool(counts.open or counts.came_back or counts.free),
+        Step.WRITE: bool(counts.open or counts.came_back or counts.readable),
         Step.TEST: counts.untested,
-        Step.LABEL: bool(counts.open or counts.free),
+        Step.LABEL: bool(counts.open or counts.readable),
         Step.DECIDE: bool(counts.disputed),
         Step.ANSWER: bool(counts.asked),
         Step.REVIEW: bool(counts.unreviewed),

@@ -8,6 +8,7 @@ from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Greatest
 
 from annotation.tasks.models.work import AssignmentState, Task, TaskState
+from annotation.tasks.selectors.languages import read_by_nobody
 from projects.models import Project
 
 TAKEN = F("overlap") - F("open_slots")  # people who hold or have labelled it
@@ -37,7 +38,8 @@ class ReplanPreview:
 
     added, removed: assignments to give out, more or fewer than now. kept_larger: tasks that more people already hold or
     have labelled than `overlap`; they keep those people. completed: tasks that have enough labels at once.
-    in_batches: tasks that keep their group, because their batch has one.
+    in_batches: tasks that keep their group, because their batch has one. unread: tasks in languages that none of their
+    annotators reads.
     """
 
     tasks: int
@@ -47,6 +49,7 @@ class ReplanPreview:
     kept_larger: int
     completed: int
     in_batches: int
+    unread: int
 
 
 def tasks_to_replan(project: Project, replan: Replan) -> QuerySet[Task]:
@@ -85,7 +88,7 @@ def differs(replan: Replan) -> Q:
 
 
 def preview_replan(project: Project, replan: Replan) -> ReplanPreview:
-    """Two queries, whatever the number of tasks."""
+    """Three queries, whatever the number of tasks."""
     slots = (
         Greatest(Value(replan.overlap) - TAKEN, Value(0)) - F("open_slots") if replan.overlap else Value(0)
     )
@@ -99,6 +102,7 @@ def preview_replan(project: Project, replan: Replan) -> ReplanPreview:
             removed=-Sum("slots", filter=Q(slots__lt=0), default=0),
             kept_larger=Count("pk", filter=Q(overlap__gt=F("open_slots") + (replan.overlap or 99))),
             in_batches=Count("pk", filter=Q(round__isnull=False) & ~Q(group=replan.group or "")),
+            unread=Count("pk", filter=read_by_nobody(project, replan.group or "")),
         )
     )
     if replan.group is None:
