@@ -11,6 +11,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import User
+from accounts.rest.languages import reading_languages_field
 from accounts.rest.person import person
 from accounts.services import find_person
 from common.rest.pagination import CursorPagination, NewestFirst, paginated_response, paginated_rows
@@ -86,10 +87,19 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
     username = serializers.CharField(source="user.username")
     shown_name = serializers.CharField(source="user.shown_name")
     roles = serializers.ListField(child=serializers.ChoiceField(choices=Role.choices))
+    reading_languages = serializers.ListField(
+        source="user.reading_languages",
+        child=serializers.CharField(),
+        help_text="The person is only given dialogues in these languages. Empty: every language.",
+    )
 
     class Meta:
         model = Membership
-        fields = ["username", "shown_name", "roles", "joined_at"]
+        fields = ["username", "shown_name", "roles", "reading_languages", "joined_at"]
+
+
+class LanguagesInput(StrictSerializer):
+    reading_languages = reading_languages_field()
 
 
 class RolesInput(StrictSerializer):
@@ -280,6 +290,17 @@ class MemberView(APIView):
             project=project, actor=person(request), user=find_person(username), roles=fields["roles"]
         )
         return Response(RolesChangeSerializer(serialize_change(change)).data)
+
+    @extend_schema(
+        tags=MEMBERS, operation_id="members_set_languages", request=LanguagesInput, responses=MemberSerializer
+    )
+    def patch(self, request: Request, slug: str, username: str) -> Response:
+        """Say which languages a member reads, here and in their other projects."""
+        project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
+        user = find_member(project, username)
+        languages = validated_input(LanguagesInput, request)["reading_languages"]
+        services.set_member_languages(project=project, actor=person(request), user=user, languages=languages)
+        return Response(MemberSerializer(members_of(project).get(user=user)).data)
 
     @extend_schema(tags=MEMBERS, operation_id="members_remove", responses={200: RolesChangeSerializer})
     def delete(self, request: Request, slug: str, username: str) -> Response:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from accounts.models import User
-from accounts.services import create_user, renew_one_time_password
+from accounts.services import create_user, renew_one_time_password, set_preferences
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotFound, Refusal
 from projects.locking import lock_project
@@ -169,6 +169,26 @@ def set_group(*, project: Project, actor: User | None, user: User, group: str) -
         row.save(update_fields=["group"])
         data = {"username": user.username, "before": before, "after": group}
         record(user, kind="member_group", project=project, actor=actor, data=data)
+    return row
+
+
+@transaction.atomic
+def set_member_languages(
+    *, project: Project, actor: User | None, user: User, languages: Collection[str]
+) -> Membership:
+    """Say which languages a member reads, here and in their other projects; empty: all. Safe to repeat.
+
+    Raises NotFound, Invalid.
+    """
+    row = _locked_membership(project, user)
+    if row is None:
+        raise NotFound(_("%(name)s is not a member of this project.") % {"name": user.shown_name})
+    before = list(row.user.reading_languages)
+    set_preferences(user=row.user, reading_languages=languages)
+    after = row.user.reading_languages
+    if after != before:
+        data = {"username": user.username, "before": before, "after": after}
+        record(user, kind="member_languages", project=project, actor=actor, data=data)
     return row
 
 

@@ -19,6 +19,7 @@ from frontend.pages.message_catalog import catalog_url
 from frontend.preferences import theme_of
 from frontend.ui.icons import ICONS
 from frontend.ui.paging import KeysetPage
+from frontend.ui.reading_languages import LanguageChecks
 from jobs.broker import broker_answers
 from jobs.models import LIVE_STATES, Job, JobState
 
@@ -92,6 +93,7 @@ UNITS: Final = {
 }
 # The first match counts: CheckboxSelectMultiple is a subclass of RadioSelect.
 ARRANGEMENTS: Final = [
+    (LanguageChecks, "languages"),
     (CheckboxInput, "check"),
     (CheckboxSelectMultiple, "checks"),
     (RadioSelect, "radio"),

@@ -117,6 +117,25 @@ def test_somebody_is_added_changed_and_removed(
     assert Membership.objects.get(user__username="nora").roles == ["engineer"]
 
 
+def test_a_manager_says_which_languages_a_member_reads(
+    program: Program, mara: User, ann: User, project: Project, joins: Joins
+) -> None:
+    joins("nora")
+    api = program(mara)
+    answer = api.patch(f"{PROJECT}members/ann/", {"reading_languages": ["zh", "en"]}, format="json")
+    assert answer.json()["reading_languages"] == ["en", "zh"]
+    assert program(ann).get("/api/v1/me/").json()["reading_languages"] == ["en", "zh"]
+    wrong = api.patch(f"{PROJECT}members/ann/", {"reading_languages": ["klingon"]}, format="json")
+    assert wrong.status_code == 400
+    assert api.patch(f"{PROJECT}members/nora/", {"reading_languages": []}, format="json").status_code == 404
+    assert (
+        program(ann).patch(f"{PROJECT}members/ann/", {"reading_languages": []}, format="json").status_code
+        == 403
+    )
+    own = program(ann).patch("/api/v1/me/", {"reading_languages": []}, format="json")
+    assert own.json()["reading_languages"] == []
+
+
 def test_the_last_manager_is_not_removed(program: Program, mara: User, project: Project) -> None:
     answer = program(mara).delete(f"{PROJECT}members/mara/")
     assert (answer.status_code, answer.json()["code"]) == (409, "last_manager")

@@ -28,6 +28,7 @@ WORDS: Final[dict[str, str | Promise]] = {
     "member_roles": gettext_lazy("Roles changed"),
     "member_removed": gettext_lazy("A person was removed"),
     "member_group": gettext_lazy("Group of a person changed"),
+    "member_languages": gettext_lazy("Languages of a person changed"),
     "invited": gettext_lazy("A person was invited"),
     "invitation_accepted": gettext_lazy("An invitation was accepted"),
     "invitation_revoked": gettext_lazy("An invitation was revoked"),

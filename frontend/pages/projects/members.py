@@ -34,6 +34,7 @@ from projects.services import (
     renew_invitation,
     set_group,
     set_member,
+    set_member_languages,
 )
 
 
@@ -111,11 +112,12 @@ def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse
 
 
 def _columns(request: HttpRequest, project: Project, rows: Iterable[Membership]) -> dict[str, Any]:
-    """The context of members/row.html. Only labelling projects plan dialogues for groups."""
+    """The context of members/row.html. Only labelling projects plan dialogues for groups; studies give out no tasks."""
     actor = signed_in(request)
     others = [row.user for row in rows if row.user_id != actor.pk and not row.user.temporary_password_until]
     return {
         "roles": Role.choices,
+        "has_languages": project.protocol != Protocol.ASSESSMENT,
         "has_groups": project.protocol == Protocol.LABELLING,
         "max_group_name": MAX_GROUP_NAME,
         "renewable": renewable_people(actor, others),
@@ -265,6 +267,28 @@ def change_group(request: HttpRequest, slug: str, username: str) -> HttpResponse
     return trigger_client_event(page, "toast", {"text": _("Saved."), "tone": "good"})
 
 
+@require_POST
+@login_required
+def change_languages(request: HttpRequest, slug: str, username: str) -> HttpResponse:
+    """Set exactly the ticked languages; none: every language."""
+    project = _project(request, slug)
+    user = find_member(project, username)
+    try:
+        set_member_languages(
+            project=project,
+            actor=signed_in(request),
+            user=user,
+            languages=request.POST.getlist("reading_languages"),
+        )
+    except Refusal as refusal:
+        return _refused(request, project, username, refusal)
+    if "HX-Request" not in request.headers:
+        messages.success(request, _("Saved."))
+        return redirect("members", slug)
+    page = _render_row(request, project, username)
+    return trigger_client_event(page, "toast", {"text": _("Saved."), "tone": "good"})
+
+
 def _removed(change: RolesChange) -> str:
     return _("%(name)s is no longer a member. The work stays.") % {"name": change.user.shown_name}
 
@@ -283,6 +307,7 @@ urlpatterns = [
     path("p/<slug:slug>/members/invite/", invite, name="member_invite"),
     path("p/<slug:slug>/members/<str:username>/roles/", change_roles, name="member_roles"),
     path("p/<slug:slug>/members/<str:username>/group/", change_group, name="member_group"),
+    path("p/<slug:slug>/members/<str:username>/languages/", change_languages, name="member_languages"),
     path("p/<slug:slug>/members/<str:username>/remove/", remove, name="member_remove"),
     path("p/<slug:slug>/members/<str:username>/password/", renew, name="member_password"),
     path("p/<slug:slug>/members/<str:username>/password-link/", password_link, name="member_password_link"),

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.overview.selectors import NEEDS, WORK, Overview, Step, due_steps, overviews, steps_for
+from annotation.tasks.selectors.languages import count_unread_tasks
 from assessment.sessions.selectors.failing_systems import failing_in_open_runs
 from frontend.pages.projects.steps import MissingSetup, NextStep
 from frontend.pages.projects.study_steps import (
@@ -102,6 +103,16 @@ def _waiting(n: int) -> str:
     return ngettext("%(n)d waits", "%(n)d wait", n) % {"n": n}
 
 
+def _in_other_languages(n: int) -> str:
+    """Why a person gets nothing although dialogues wait."""
+    waits = ngettext(
+        "%(n)d dialogue waits in a language that you do not read.",
+        "%(n)d dialogues wait in languages that you do not read.",
+        n,
+    )
+    return f"{waits % {'n': n}} {_('You choose your languages in your profile.')}"
+
+
 def _write(seen: Overview) -> StepText:
     notes = []
     if seen.open:
@@ -109,6 +120,8 @@ def _write(seen: Overview) -> StepText:
         notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
     else:
         why, label = _("You hold no dialogue at the moment."), _("Write")
+        if seen.free and not seen.readable:
+            why = _in_other_languages(seen.free)
     if back := seen.came_back:
         why += " " + ngettext("%(n)d came back with a reason.", "%(n)d came back with reasons.", back) % {
             "n": back
@@ -139,7 +152,9 @@ def _label(seen: Overview) -> StepText:
         return StepText(_describe_open(seen.open), _("Continue labelling"))
     if not seen.free:
         return StepText(_("No dialogue waits for anybody at the moment."), _("Label"))
-    n = seen.free
+    if not seen.readable:
+        return StepText(_in_other_languages(seen.free), _("Label"))
+    n = seen.readable
     why = ngettext("%(n)d dialogue still needs an annotator.", "%(n)d dialogues still need an annotator.", n)
     return StepText(why % {"n": n}, _("Label"))
 
@@ -297,6 +312,14 @@ def _missing_in_labelling(
     elif seen.unplanned:
         url = reverse("project_settings", args=[project.slug])
         found.append(MissingSetup(_("Some dialogues are not planned yet."), _("Plan them"), f"{url}#plan"))
+    if n := count_unread_tasks(project):
+        text = ngettext(
+            "%(n)d dialogue waits in a language that no annotator here reads.",
+            "%(n)d dialogues wait in languages that no annotator here reads.",
+            n,
+        )
+        url = reverse("members", args=[project.slug]) if Capability.MANAGE_MEMBERS in granted else ""
+        found.append(MissingSetup(text % {"n": n}, _("Members and their languages"), url))
     if project.labelling.schema_id is None:
         found.append(
             MissingSetup(

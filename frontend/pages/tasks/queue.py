@@ -85,7 +85,7 @@ def _render(
         "read_before": vetoed_assignments(user, project, read=True)[:VETOED_SHOWN],
         "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
         "today": today_of(user, project),
-        "counts": task_counts(project),
+        "counts": task_counts(project, user),
         "least": project.authoring.min_rounds,
         "refusal": refusal,
         "until": until and time_element(until),

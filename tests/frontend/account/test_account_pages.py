@@ -46,6 +46,18 @@ def test_every_own_page_opens_in_both_languages(
     assert f'<html lang="{"zh-Hans" if language == "zh-hans" else "en"}"' in response.content.decode()
 
 
+def test_ann_chooses_the_languages_that_she_reads(anns_browser: Client, ann: User) -> None:
+    anns_browser.post(reverse("profile"), profile() | {"reading_languages": ["zh", "ja"]})
+    ann.refresh_from_db()
+    assert ann.reading_languages == ["zh", "ja"]
+    page = anns_browser.get(reverse("profile")).content.decode()
+    for code, is_chosen in (("zh", True), ("ja", True), ("en", False), ("de", False)):
+        assert bool(re.search(rf'value="{code}" id="[^"]+" checked', page)) is is_chosen
+    anns_browser.post(reverse("profile"), profile() | {"reading_languages": ["xx"]})
+    ann.refresh_from_db()
+    assert ann.reading_languages == ["zh", "ja"]
+
+
 @pytest.mark.parametrize("page", GUEST_PAGES)
 def test_every_guests_page_opens(client: Client, page: str) -> None:
     assert client.get(reverse(page)).status_code == 200

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
-from projects.models import Membership, Project
+from projects.models import Event, Membership, Project
 from projects.services import invite_person
 from tests.conftest import Joins
 from tests.frontend.projects.test_projects import text_of
@@ -52,6 +52,29 @@ def test_a_refused_tick_is_reported_and_the_row_shows_the_current_roles(acts: Ac
     assert re.search(r'value="manager"[^>]*checked', text_of(answer), re.DOTALL)
     answer = acts("remove", "mara")
     assert "only manager" in answer.headers["HX-Trigger"]
+
+
+def test_a_manager_says_which_languages_a_member_reads(acts: Acts, project: Project, ann: User) -> None:
+    html = text_of(acts("languages", "ann", reading_languages=["zh", "de"]))
+    ann.refresh_from_db()
+    assert ann.reading_languages == ["zh", "de"]
+    assert re.search(r"</span>\s*中文, Deutsch\s*</summary>", html)
+    assert "All languages" in text_of(acts("languages", "ann"))
+    ann.refresh_from_db()
+    assert ann.reading_languages == []
+    events = Event.objects.filter(kind="member_languages").values_list("data__after", flat=True)
+    assert list(events) == [[], ["zh", "de"]]
+
+
+def test_only_languages_of_members_and_only_known_ones_are_changed(
+    acts: Acts, project: Project, ann: User, joins: Joins
+) -> None:
+    stranger = joins("stranger")
+    assert acts("languages", "stranger", reading_languages=["zh"]).status_code == 404
+    assert "not a valid choice" in acts("languages", "ann", reading_languages=["xx"]).headers["HX-Trigger"]
+    for person in (stranger, ann):
+        person.refresh_from_db()
+        assert person.reading_languages == []
 
 
 def test_no_role_at_all_is_refused(acts: Acts, project: Project, ann: User) -> None:

@@ -74,6 +74,22 @@ def test_all_done(anns_browser: Client, planned: Project) -> None:
     assert "Everything in this project is done" in text_of(anns_browser)
 
 
+def test_work_in_other_languages_is_named_with_the_way_to_the_setting(
+    anns_browser: Client, planned: Project, ann: User
+) -> None:
+    Project.objects.update(language="zh")
+    User.objects.filter(pk=ann.pk).update(reading_languages=["en"])
+    answer = anns_browser.post(NEXT, {"claim_id": uuid4()})
+    assert answer.status_code == 409
+    for page in (answer.content.decode(), text_of(anns_browser)):
+        assert "Nothing is left in the languages that you read." in page
+        assert 'href="/account/"' in page
+        assert "dialogues are free" not in page
+    assert "3 dialogues wait in languages that you do not read." in anns_browser.get("/").content.decode()
+    User.objects.filter(pk=ann.pk).update(reading_languages=["en", "zh"])
+    assert "3 dialogues are free" in text_of(anns_browser)
+
+
 def test_all_claimed_by_others_says_until_when(anns_browser: Client, planned: Project, bob: User) -> None:
     for _ in range(3):
         claim_next_task(annotator=bob, project=planned, claim_id=uuid4())
