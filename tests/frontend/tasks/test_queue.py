@@ -85,7 +85,8 @@ def test_work_in_other_languages_is_named_with_the_way_to_the_setting(
         assert "Nothing is left in the languages that you read." in page
         assert 'href="/account/"' in page
         assert "dialogues are free" not in page
-    assert "3 dialogues wait in languages that you do not read." in anns_browser.get("/").content.decode()
+    overview = anns_browser.get("/p/chit-chat/").content.decode()
+    assert "3 dialogues wait in languages that you do not read." in overview
     User.objects.filter(pk=ann.pk).update(reading_languages=["en", "zh"])
     assert "3 dialogues are free" in text_of(anns_browser)
 
