@@ -22,10 +22,12 @@ class AnnotationConfig(AppConfig):
 
     def ready(self) -> None:
         """Connect the rooms: a lower one asks, a higher one answers."""
+        from annotation.deletion.selectors import AFFECTED, COUNTERS, SUBJECTS
         from annotation.labelling.selectors.visibility import HIDDEN_LABELS
         from annotation.labelling.services.resolution import AFTER_FINAL_LABEL
-        from annotation.tasks.selectors.untouched import KEPT_DIALOGUES, lock_tasks
+        from annotation.tasks.selectors.untouched import KEPT_DIALOGUES
         from annotation.tasks.services.claiming import ADMISSION_CHECKS
+        from dialogues.services import deleting
         from dialogues.services.storing import BEFORE_STORE, PROJECT_CHECKS
         from dialogues.services.undoing import KEPT_IF, LOCKS
         from jobs.registry import register
@@ -36,7 +38,11 @@ class AnnotationConfig(AppConfig):
         work = "annotation.labelling.services.replanning.run_resolve_job"
         register("resolve_tasks", work, needs=Capability.CONFIGURE)
         KEPT_IF.update(KEPT_DIALOGUES)
-        LOCKS.append(lock_tasks)
+        LOCKS.append(lock_work)
+        deleting.COUNTERS.update(COUNTERS)
+        deleting.AFFECTED.update(AFFECTED)
+        deleting.SUBJECTS.extend(SUBJECTS)
+        deleting.BEFORE_DELETE.append(forget_work)
         PROJECT_CHECKS.append(check_import)
         BEFORE_STORE.append(follow_import)
         ADMISSION_CHECKS.append(check_admission)
@@ -67,6 +73,20 @@ def check_admission(annotator: "User", project: "Project") -> "Refusal | None":
     from annotation.onboarding.selectors.admission import admission_needed
 
     return admission_needed(annotator, project)
+
+
+def lock_work(dialogues: "Sequence[int]") -> None:
+    """Lock what people do with dialogues that are about to be removed."""
+    from annotation.deletion import services
+
+    services.lock_work(dialogues)
+
+
+def forget_work(dialogues: "Sequence[int]") -> None:
+    """Remove what people did with dialogues that are deleted."""
+    from annotation.deletion import services
+
+    services.forget_work(dialogues)
 
 
 def seal_round(*, round_id: int) -> None:

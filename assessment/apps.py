@@ -19,14 +19,19 @@ class AssessmentConfig(AppConfig):
         from annotation.project_setup.copying import SETTINGS_COPIERS
         from annotation.project_setup.presets.registry import PRESETS
         from annotation.project_setup.services import SETTINGS_CREATORS
+        from assessment.deletion.services import copies_of, count_conversations, forget_conversations
         from assessment.report.services.rating_import import RatingStorage
         from assessment.setup.preset import LIVE_ASSESSMENT
+        from dialogues.services import deleting
         from dialogues.services.storing import STORAGES
         from generation.worker import AFTER_ANSWER
         from jobs.registry import register
         from projects.models import Protocol
         from projects.roles import Capability
 
+        deleting.COUNTERS["conversations"] = count_conversations
+        deleting.COPIES.append(copies_of)
+        deleting.BEFORE_DELETE.append(forget_conversations)
         PRESETS["live-assessment"] = LIVE_ASSESSMENT
         SETTINGS_CREATORS[Protocol.ASSESSMENT] = create_settings
         SETTINGS_COPIERS[Protocol.ASSESSMENT] = copy_settings

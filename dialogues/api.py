@@ -18,8 +18,12 @@ from accounts.rest.person import person
 from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
+from dialogues.models import DeletedDialogue
 from dialogues.parsing.formats import FORMATS
 from dialogues.selectors import (
+    deletable_dialogue_for,
+    deletion_for,
+    deletions_of,
     dialogue_for,
     dialogues_of,
     import_for,
@@ -40,6 +44,7 @@ from dialogues.serializers import (
     stream_errors_csv,
 )
 from dialogues.services import uploads
+from dialogues.services.deleting import delete_dialogue, deletion_preview
 from dialogues.services.imports import start_import
 from dialogues.services.undoing import undo_import, undo_preview
 from projects.roles import Capability
@@ -193,6 +198,65 @@ class UndoView(APIView):
         return Response({"job": job.pk}, status=status.HTTP_202_ACCEPTED)
 
 
+class DeletionInput(StrictSerializer):
+    reason = serializers.CharField(
+        help_text="Who asked for it, or why. Required; without the dialogue's text."
+    )
+
+
+class DeletionPreviewSerializer(serializers.Serializer[Any]):
+    goes = serializers.DictField(child=serializers.IntegerField(), help_text="Rows that go with it, by kind.")
+    stays = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="What is affected: held (people who have it open), judged (places in samples), snapshots.",
+    )
+
+
+class DeletedDialogueSerializer(serializers.ModelSerializer[DeletedDialogue]):
+    """What stays of a deleted dialogue."""
+
+    deleted_by = serializers.CharField(source="deleted_by.username", default=None, allow_null=True)
+    job = serializers.UUIDField(
+        source="job_id", allow_null=True, help_text="Removes exports, marks snapshots."
+    )
+
+    class Meta:
+        model = DeletedDialogue
+        fields = ["dialogue", "deleted_at", "deleted_by", "reason", "counts", "job"]
+
+
+class DeletionView(APIView):
+    @extend_schema(tags=TAG, operation_id="dialogues_deletion_preview", responses=DeletionPreviewSerializer)
+    def get(self, request: Request, pk: int) -> Response:
+        """What deleting the dialogue would remove, and what is affected. For managers."""
+        return Response(deletion_preview(deletable_dialogue_for(person(request), pk)))
+
+    @extend_schema(
+        tags=TAG, operation_id="dialogues_delete", request=DeletionInput, responses=DeletedDialogueSerializer
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Delete the dialogue and everything made of it, for good. For managers; sent again, it returns the same.
+
+        Codes: busy while a job reads the project's dialogues.
+        """
+        stored = deletion_for(person(request), pk)
+        if stored is None:
+            dialogue = deletable_dialogue_for(person(request), pk)
+            reason = validated_input(DeletionInput, request)["reason"]
+            stored = delete_dialogue(dialogue=dialogue, actor=person(request), reason=reason)
+        return Response(DeletedDialogueSerializer(stored).data)
+
+
+class DeletedDialoguesView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(tags=TAG, operation_id="dialogues_deleted", responses=DeletedDialogueSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """What stays of the project's deleted dialogues. For managers."""
+        project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
+        return paginated_response(self, request, deletions_of(project), DeletedDialogueSerializer)
+
+
 class DialoguesView(APIView):
     pagination_class = CursorPagination
 
@@ -230,6 +294,8 @@ class DialogueView(APIView):
 
 
 urlpatterns = [
+    path("dialogues/<int:pk>/deletion/", DeletionView.as_view()),
+    path("projects/<slug:slug>/deleted-dialogues/", DeletedDialoguesView.as_view()),
     path("imports/<uuid:pk>/undo/", UndoView.as_view()),
     path("projects/<slug:slug>/imports/", ImportsView.as_view()),
     path("imports/<uuid:pk>/", ImportView.as_view()),

@@ -2,6 +2,7 @@
 
 import uuid
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -208,6 +209,36 @@ class Utterance(Provenance):
 
     def __str__(self) -> str:
         return f"{self.speaker}: {self.text[:40]}"
+
+
+class DeletedDialogue(models.Model):
+    """What stays of a deleted dialogue: when, by whom, why, and how much went with it; none of its text.
+
+    dialogue: its former id. id_sha256: of its external id, so that an import of the same file leaves it out. counts:
+    how many rows went, by code (dialogues.services.deleting). job: looks through exports and snapshots.
+    """
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="deleted_dialogues")
+    dialogue = models.BigIntegerField()
+    id_sha256 = models.CharField(max_length=64)
+    reason = models.TextField()
+    counts = models.JSONField(default=dict)
+    deleted_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    deleted_at = models.DateTimeField(default=timezone.now)
+    job = models.ForeignKey(Job, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "id_sha256"], name="one_deletion_per_external_id"),
+            models.UniqueConstraint(fields=["dialogue"], name="one_deletion_per_dialogue"),
+        ]
+        indexes = [models.Index(fields=["project", "-id"], name="deletion_newest")]
+
+    def __str__(self) -> str:
+        return f"deleted dialogue {self.dialogue}"
 
 
 class RefusedRow(models.Model):

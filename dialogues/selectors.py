@@ -7,16 +7,18 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Left
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from common.refusals import NotFound
-from dialogues.models import Action, Dialogue, RefusedRow, ReviewState, Utterance
+from common.refusals import NotFound, Refusal
+from dialogues.models import Action, DeletedDialogue, Dialogue, RefusedRow, ReviewState, Utterance
 from dialogues.parsing.row_errors import RowError
 from jobs.models import Job, JobState
 from projects.models import Event, Project
 from projects.roles import Capability
-from projects.selectors import capabilities_of
+from projects.selectors import capabilities_of, project_for
 
 FILTERS = ("origin", "state", "review_state", "split", "language", "domain", "topic", "import_job")
 NO_TOPIC = "none"  # as a filter: dialogues without a topic
@@ -91,8 +93,47 @@ def dialogue_not_found() -> NotFound:
 def dialogue_for(user: User, dialogue_id: int) -> Dialogue:
     """A dialogue of a project whose dialogues the person may read. Authors fetch their own through annotation."""
     dialogue = Dialogue.objects.select_related("project").filter(pk=dialogue_id).first()
+    if dialogue is None:
+        refuse_deleted(user, dialogue_id)
     if dialogue is None or Capability.READ_DIALOGUES not in capabilities_of(user, dialogue.project):
         raise dialogue_not_found()
+    return dialogue
+
+
+def refuse_deleted(user: User, dialogue_id: int) -> None:
+    """Raise Refusal `deleted` if the dialogue was deleted and the person might have read it."""
+    row = DeletedDialogue.objects.select_related("project").filter(dialogue=dialogue_id).first()
+    if row is not None and Capability.READ_DIALOGUES in capabilities_of(user, row.project):
+        raise Refusal(
+            "deleted",
+            _("Dialogue %(n)d was deleted on %(date)s.")
+            % {"n": dialogue_id, "date": date_format(timezone.localtime(row.deleted_at), "DATE_FORMAT")},
+            _("It cannot be brought back. Its managers see who deleted it, and why."),
+            status=410,
+        )
+
+
+def deletions_of(project: Project) -> QuerySet[DeletedDialogue]:
+    """What stays of the project's deleted dialogues, the newest first."""
+    rows = DeletedDialogue.objects.filter(project=project).select_related("deleted_by", "job")
+    return rows.order_by("-id")
+
+
+def deletion_for(user: User, dialogue_id: int) -> DeletedDialogue | None:
+    """The tombstone of a dialogue of a project that the person manages; None if it was not deleted."""
+    row = (
+        DeletedDialogue.objects.select_related("project", "deleted_by", "job")
+        .filter(dialogue=dialogue_id)
+        .first()
+    )
+    managed = row is not None and Capability.MANAGE_MEMBERS in capabilities_of(user, row.project)
+    return row if managed else None
+
+
+def deletable_dialogue_for(user: User, dialogue_id: int) -> Dialogue:
+    """A dialogue of a project that the person manages. Raises NotFound, NotAllowed, Refusal deleted."""
+    dialogue = dialogue_for(user, dialogue_id)
+    project_for(user, dialogue.project.slug, Capability.MANAGE_MEMBERS)
     return dialogue
 
 

@@ -107,6 +107,9 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     phase = serializers.SerializerMethodField(help_text="Empty unless the import runs.")
     stored = serializers.IntegerField(source="result.stored", default=0)
     already_there = serializers.IntegerField(source="result.already_there", default=0)
+    deleted = serializers.IntegerField(
+        source="result.deleted", default=0, help_text="Left out, because a manager deleted them earlier."
+    )
     utterances = serializers.IntegerField(source="result.utterances", default=0)
     refused = serializers.IntegerField(source="result.refused", default=0, help_text="Rows; see errors/.")
     run = serializers.IntegerField(
@@ -126,7 +129,7 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
         model = Job
         fields = [
             "id", "project", "name", "format", "map", "on_error", "size", "state", "phase", "done", "total", "stored",
-            "already_there", "utterances", "refused", "run", "same_as", "error", "remedy", "created_by",
+            "already_there", "deleted", "utterances", "refused", "run", "same_as", "error", "remedy", "created_by",
             "created_at", "ended_at",
         ]  # fmt: skip
 

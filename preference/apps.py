@@ -10,13 +10,19 @@ class PreferenceConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models import Field
 
+        from dialogues.services import deleting
         from dialogues.services.storing import BEFORE_STORE
         from jobs.registry import register
+        from preference.deletion.selectors import count_scores, count_snapshots
         from preference.lookups import AnyOf
         from preference.topics.services.categories import read_imported_topics
         from preference.training.common import messages
         from projects.roles import Capability
 
+        work = "preference.deletion.services.run_forget_job"
+        register(deleting.KIND, work, needs=Capability.MANAGE_MEMBERS)
+        deleting.COUNTERS["scores"] = count_scores
+        deleting.AFFECTED["snapshots"] = count_snapshots
         Field.register_lookup(AnyOf)
         BEFORE_STORE.append(read_imported_topics)
         messages.use_translator(translation)  # recipes are also checked here, in the language of the request

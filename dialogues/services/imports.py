@@ -163,7 +163,8 @@ def _check_format(project: Project, format: str) -> None:
 class Report:
     """Progress of an import, stored as the result of the job. errors: the first MAX_REPORTED_ERRORS refused rows.
 
-    run: number of the run that the rows were stored in, if the format has runs.
+    run: number of the run that the rows were stored in, if the format has runs. deleted: dialogues that a manager
+    deleted earlier, which are left out.
     """
 
     dialogues: int = 0
@@ -174,6 +175,7 @@ class Report:
     errors: list[dict[str, Any]] = field(default_factory=list)
     same_as: str | None = None
     run: int | None = None
+    deleted: int = 0
 
     def add_error(self, error: RowError) -> None:
         self.refused += 1
@@ -239,7 +241,7 @@ def _finished_report(job: Job) -> Report | None:
     if not job.result or uploads.upload_path(job.pk).exists():
         return None
     report = Report(**job.result)
-    present = report.stored + report.already_there
+    present = report.stored + report.already_there + report.deleted
     return report if present and present == report.dialogues else None
 
 
@@ -341,11 +343,12 @@ def _store(
             report.run = storage.run
             report.stored += counts.stored
             report.already_there += counts.already_there
+            report.deleted += counts.deleted
             report.utterances += counts.utterances
             job.result = asdict(report)
             Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=job.result)
             progress.report((job.parameters["size"] + reader.source_position) // 2)
-    report.dialogues = report.stored + report.already_there
+    report.dialogues = report.stored + report.already_there + report.deleted
 
 
 def _batches(reader: _PositionReader, job: Job, refused_ids: frozenset[str]) -> Iterator[list[ParsedRow]]:

@@ -13,7 +13,16 @@ from django.db import connection, models, transaction
 from django.utils import timezone
 from psycopg import sql
 
-from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
+from dialogues.external_ids import hash_id
+from dialogues.models import (
+    CandidateSet,
+    DeletedDialogue,
+    Dialogue,
+    DialogueState,
+    Origin,
+    Split,
+    Utterance,
+)
 from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedRow, ParsedUtterance
 from dialogues.parsing.row_errors import RowError
 from dialogues.splits import split_for
@@ -71,11 +80,15 @@ def check_fits_project(project: Project, parsed: ParsedDialogue) -> RowError | N
 
 @dataclass(frozen=True, slots=True)
 class StoredCounts:
-    """stored: dialogues of this job, including those from before an interruption. already_there: of earlier jobs."""
+    """stored: dialogues of this job, including those from before an interruption. already_there: of earlier jobs.
+
+    deleted: left out, because a manager deleted them.
+    """
 
     stored: int
     already_there: int
     utterances: int
+    deleted: int = 0
 
 
 class RowStorage(Protocol):
@@ -114,9 +127,14 @@ STORAGES: dict[str, Callable[[Job], RowStorage]] = {}
 
 @transaction.atomic
 def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) -> StoredCounts:
-    """Store the dialogues whose external id the project does not have yet, all or none. Safe to repeat."""
+    """Store the dialogues whose external id the project does not have yet, all or none. Safe to repeat.
+
+    Those that a manager deleted are left out.
+    """
     # Imports into one project store their batches one after the other, so no id appears between check and write.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    sent = len(batch)
+    batch = _without_deleted(project, batch)
     stored = Dialogue.objects.filter(
         project=project, external_id__in=[parsed.external_id for parsed in batch]
     )
@@ -135,7 +153,15 @@ def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) 
     }
     _store_utterances(utterances, now)
     mine = [parsed for parsed in batch if known.get(str(parsed.external_id), job.pk) == job.pk]
-    return StoredCounts(len(mine), len(batch) - len(mine), sum(len(parsed.utterances) for parsed in mine))
+    utterance_count = sum(len(parsed.utterances) for parsed in mine)
+    return StoredCounts(len(mine), len(batch) - len(mine), utterance_count, sent - len(batch))
+
+
+def _without_deleted(project: Project, batch: Sequence[ParsedDialogue]) -> list[ParsedDialogue]:
+    digests = {hash_id(str(parsed.external_id)): parsed for parsed in batch}
+    rows = DeletedDialogue.objects.filter(project=project, id_sha256__in=list(digests))
+    deleted = {digests[digest].external_id for digest in rows.values_list("id_sha256", flat=True)}
+    return [parsed for parsed in batch if parsed.external_id not in deleted]
 
 
 def _store_utterances(utterances: Mapping[Position, ParsedUtterance], now: datetime) -> None:

@@ -27,6 +27,9 @@ def _scoring_title(parameters: Mapping[str, Any]) -> str:
 
 TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "import": _import_title,
+    "delete_dialogue": lambda given: (
+        _("Looking for dialogue %(n)s in exports and snapshots") % {"n": given.get("dialogue", "")}
+    ),
     "undo_import": lambda given: _("Undoing an import"),
     "export": lambda given: _("Export as %(format)s") % {"format": given.get("format", "")},
     "agreement": lambda given: _("Statistics"),

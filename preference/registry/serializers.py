@@ -16,6 +16,9 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
         source="parent.slug", default=None, allow_null=True
     )
     snapshot = serializers.UUIDField(source="snapshot_id")
+    deleted_dialogues = serializers.SerializerMethodField(
+        help_text="Dialogues of its snapshot that were deleted after the training."
+    )
     training = serializers.UUIDField(source="training_run_id")
     generator = serializers.CharField(
         source="generator.slug",
@@ -35,11 +38,15 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
     class Meta:
         model = RegisteredModel
         fields = [
-            "slug", "kind", "project", "note", "parent", "base", "snapshot", "training", "config", "metrics", "report",
+            "slug", "kind", "project", "note", "parent", "base", "snapshot", "deleted_dialogues", "training",
+            "config", "metrics", "report",
             "code_version",
             "files", "bytes", "sha256", "version", "fault", "remedy", "generator", "has_files", "created_by",
             "created_at",
         ]  # fmt: skip
+
+    def get_deleted_dialogues(self, model: RegisteredModel) -> int:
+        return len(model.snapshot.deleted)
 
 
 class ModelInput(StrictSerializer):
@@ -57,7 +64,8 @@ class AncestorSerializer(ModelSerializer):
 
     class Meta(ModelSerializer.Meta):
         fields = [
-            "slug", "kind", "project", "parent", "base", "snapshot", "training", "code_version", "sha256", "version",
+            "slug", "kind", "project", "parent", "base", "snapshot", "deleted_dialogues", "training",
+            "code_version", "sha256", "version",
             "has_files", "created_at",
         ]  # fmt: skip
 

@@ -21,14 +21,16 @@ def labelled_by(user: User, until: datetime | None = None) -> Q:
 def judgeable_by(controller: User) -> Q:
     """Of sample items: those that the controller can still judge, in any sample.
 
-    Never own work, and nothing that is judged already: by one other controller, or by two if two judge the sample.
+    Never own work, no deleted dialogue, and nothing that is judged already: by one other controller, or by two if
+    two judge the sample.
     """
     live = Judgement.objects.filter(item=OuterRef("pk"), superseded_at=None)
     own_judgement = live.filter(controller=controller)
     full = Exists(live.filter(number=2)) | (Q(sample__is_double=False) & Exists(live.filter(number=1)))
     answered = Submission.objects.filter(annotator=controller, task__dialogue=OuterRef("task__dialogue"))
     decided = FinalLabel.objects.filter(decided_by=controller, dialogue=OuterRef("task__dialogue"))
-    return ~Exists(own_judgement) & ~full & ~Exists(answered) & ~Exists(decided)
+    deleted = Q(task__dialogue=None)
+    return ~deleted & ~Exists(own_judgement) & ~full & ~Exists(answered) & ~Exists(decided)
 
 
 def items_left_for(controller: User, sample: Sample) -> QuerySet[SampleItem]:

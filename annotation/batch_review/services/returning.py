@@ -47,7 +47,7 @@ def open_next_round(row: Round, group: str | None = None) -> Round:
     )
     gold = live_gold(row.project).filter(dialogue__tasks__round=row)
     withheld = set(gold.values_list("dialogue", flat=True))
-    earlier = Task.objects.filter(round=row).order_by("pk")
+    earlier = Task.objects.filter(round=row, dialogue__isnull=False).order_by("pk")
     tasks = Task.objects.bulk_create(
         [_copy_task(task, following, is_withheld=task.dialogue_id in withheld) for task in earlier],
         batch_size=TASKS_PER_INSERT,
@@ -78,7 +78,8 @@ def _copy_task(task: Task, following: Round, *, is_withheld: bool) -> Task:
 
 def restore_labels(row: Round) -> None:
     """Undo `withdraw_labels`."""
-    FinalLabel.objects.filter(task__round=row, superseded_at__gte=row.ended_at).update(superseded_at=None)
+    labels = FinalLabel.objects.filter(task__round=row, superseded_at__gte=row.ended_at)
+    labels.filter(dialogue__isnull=False).update(superseded_at=None)
     Task.objects.filter(round=row, state=TaskState.WITHDRAWN).update(state=TaskState.FINAL)
     add_restored(row)
 

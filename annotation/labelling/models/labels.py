@@ -196,12 +196,13 @@ class FinalLabel(models.Model):
     """The resolved labels of a dialogue and their origin. A later final label supersedes it; the history is kept.
 
     undecided: paths without a value, such as ["quality"], or ["3/nugget"] for an utterance.
+    dialogue: None after it was deleted; answers then hold the checked answer of a judged sample alone.
     machine: of a machine label, {"run", "model", "version", "probability"}; None for what people decided.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="final_labels")
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="final_labels")
-    dialogue = models.ForeignKey(Dialogue, on_delete=models.CASCADE, related_name="final_labels")
+    dialogue = models.ForeignKey(Dialogue, null=True, on_delete=models.CASCADE, related_name="final_labels")
     schema = models.ForeignKey(Schema, on_delete=models.PROTECT, related_name="final_labels")
     answers = models.JSONField()
     origin = models.CharField(max_length=9, choices=LabelOrigin)

@@ -89,6 +89,7 @@ class Task(models.Model):
     authoring it is empty, since a dialogue that is still to be written has the language of its project.
     disagreement: share of the compared answers that differ between people who did not see each other's; None until all
     have answered.
+    dialogue: None after it was deleted while its round was in review or judged; the task then keeps its place.
     round: that it is judged in. A returned round withdraws its tasks; the next round has its own.
     """
 

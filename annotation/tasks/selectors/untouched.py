@@ -1,6 +1,6 @@
 """Dialogues that somebody has begun with, which therefore stay when their import is undone."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from django.db.models import Exists, OuterRef, Q
 
@@ -34,9 +34,3 @@ KEPT_DIALOGUES: Mapping[str, Callable[[], Q]] = {
     "gold": _related("gold"),
     "discussed": _related("threads"),
 }
-
-
-def lock_tasks(dialogues: Sequence[int]) -> None:
-    """Lock the tasks of these dialogues until the end of the transaction: claims pass by them."""
-    rows = Task.objects.select_for_update().filter(dialogue__in=dialogues).order_by("pk")
-    list(rows.values_list("pk", flat=True))

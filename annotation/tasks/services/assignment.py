@@ -22,6 +22,7 @@ from annotation.tasks.models.work import (
     Assignment,
     AssignmentState,
     Task,
+    TaskState,
     Workload,
     WorkSettings,
 )
@@ -244,6 +245,13 @@ def subtract_held(project: Project, tasks: Iterable[int]) -> None:
     """Subtract the dialogues that people hold of these tasks, which are about to be deleted."""
     held = Assignment.objects.filter(task__in=list(tasks), state__in=HELD)
     _change_workloads(project, _count_by_annotator(held), -1)
+
+
+def subtract_taken(project: Project, tasks: Iterable[int]) -> None:
+    """Subtract the dialogues that people hold or handed in of these tasks, which are about to be deleted."""
+    rows = Assignment.objects.filter(task__in=list(tasks), state__in=(*HELD, AssignmentState.SUBMITTED))
+    rows = rows.exclude(task__state=TaskState.WITHDRAWN)  # subtracted with their batch
+    _change_workloads(project, _count_by_annotator(rows), -1)
 
 
 def _submitted_by_annotator(row: Round) -> dict[int, int]:

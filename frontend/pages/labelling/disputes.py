@@ -72,7 +72,8 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
         "cases": [(case, differences_in_words(case.differing, by_key, language)) for case in cases],
         "decided": decided,
         "openings": openings_by_dialogue(
-            [case.task.dialogue for case in cases if case.task.dialogue] + [one.dialogue for one in decided]
+            [case.task.dialogue for case in cases if case.task.dialogue]
+            + [one.dialogue for one in decided if one.dialogue]
         ),
     }
     return render(request, "labelling/disputes/list.html", context)

@@ -16,10 +16,11 @@ class Snapshot(models.Model):
     """A frozen selection of a project's dialogues, in a folder that no later work changes.
 
     id: the same as its job's. filters: as of an export. seed: default for everything drawn from it. path: of its
-    folder, relative to storage.snapshots_root(); empty before it exists and after its removal. bytes, sha256: of its
-    dialogues.jsonl. schema_version: diamante/N of dialogues written with candidates, labelled/N of final labels.
-    card: statistics (formats.card or formats.labelled_card), empty until written. pushed: one {"repo_id", "url",
-    "commit", "private", "at"} for every push to a Hub.
+    folder, relative to storage.snapshots_root(); empty before it exists and after its removal. bytes, sha256: of
+    its dialogues.jsonl. schema_version: diamante/N of dialogues written with candidates, labelled/N of final
+    labels. card: statistics (formats.card or formats.labelled_card), empty until written. pushed: one {"repo_id",
+    "url", "commit", "private", "at"} for every push to a Hub. deleted: ids of the tombstones of its dialogues that
+    were deleted since; nobody gets its files any more.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -34,6 +35,7 @@ class Snapshot(models.Model):
     sha256 = models.CharField(max_length=64, blank=True)
     card = models.JSONField(default=dict)
     pushed = models.JSONField(default=list)
+    deleted = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

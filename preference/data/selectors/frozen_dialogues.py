@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from common.refusals import Refusal
 from preference.data.models.snapshots import Snapshot
@@ -87,7 +88,7 @@ def frozen_dialogues(snapshot: Snapshot, splits: tuple[str, ...] | None = None) 
 
 
 def folder_of_snapshot(snapshot: Snapshot) -> Path:
-    """Its folder on disk, which holds all of FILES. Raises Refusal not_ready or file_gone."""
+    """Its folder on disk, which holds all of FILES. Raises Refusal not_ready, file_gone or dialogues_deleted."""
     folder = snapshots_root() / snapshot.path
     if not snapshot.sha256:
         raise Refusal("not_ready", _("This snapshot is not finished."), _("Wait until its job is done."))
@@ -98,7 +99,19 @@ def folder_of_snapshot(snapshot: Snapshot) -> Path:
             _("Take a new snapshot."),
             status=410,
         )
+    if snapshot.deleted:
+        raise has_deleted(snapshot)
     return folder
+
+
+def has_deleted(snapshot: Snapshot) -> Refusal:
+    message = ngettext(
+        "%(n)d dialogue of this snapshot was deleted since, so its files are closed.",
+        "%(n)d dialogues of this snapshot were deleted since, so its files are closed.",
+        len(snapshot.deleted),
+    ) % {"n": len(snapshot.deleted)}
+    remedy = _("Take a new snapshot, and remove the files of this one.")
+    return Refusal("dialogues_deleted", message, remedy, status=410)
 
 
 def verify_snapshot(snapshot: Snapshot) -> Path:

@@ -33,8 +33,8 @@ def snapshots_of(project: Project) -> QuerySet[Snapshot]:
 
 
 def usable_snapshots(project: Project) -> QuerySet[Snapshot]:
-    """Snapshots whose files exist, the newest first."""
-    return snapshots_of(project).exclude(path="").exclude(sha256="")
+    """Snapshots whose files exist, without deleted dialogues, the newest first."""
+    return snapshots_of(project).exclude(path="").exclude(sha256="").filter(deleted=[])
 
 
 def snapshot_for(user: User, snapshot_id: UUID) -> Snapshot:

@@ -115,16 +115,22 @@ class SnapshotSerializer(serializers.ModelSerializer[Snapshot]):
     taken_by = serializers.CharField(source="job.created_by.username", allow_null=True, default=None)
     has_files = serializers.SerializerMethodField(help_text="Whether `files/` can be downloaded.")
     pushed = PushedSerializer(many=True)
+    deleted_dialogues = serializers.SerializerMethodField(
+        help_text="Dialogues of it that were deleted since; if there are any, its files are closed."
+    )
 
     class Meta:
         model = Snapshot
         fields = [
             "id", "project", "name", "filters", "seed", "schema_version", "state", "done", "total", "error", "remedy",
-            "taken_by", "created_at", "bytes", "sha256", "has_files", "pushed",
+            "taken_by", "created_at", "bytes", "sha256", "has_files", "pushed", "deleted_dialogues",
         ]  # fmt: skip
 
     def get_has_files(self, snapshot: Snapshot) -> bool:
-        return bool(snapshot.path)
+        return bool(snapshot.path) and not snapshot.deleted
+
+    def get_deleted_dialogues(self, snapshot: Snapshot) -> int:
+        return len(snapshot.deleted)
 
 
 class SnapshotDetailSerializer(SnapshotSerializer):

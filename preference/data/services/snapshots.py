@@ -112,14 +112,15 @@ def nothing_to_take(project: Project) -> Refusal:
 def remove_snapshot_files(*, snapshot: Snapshot, actor: User) -> Snapshot:
     """Free the space of a snapshot; its card stays. Safe to repeat.
 
-    Raises Refusal not_ready while it is written, in_use if a model was trained or evaluated on it.
+    Raises Refusal not_ready while it is written, in_use if a model was trained or evaluated on it, unless a
+    dialogue of it was deleted.
     """
     snapshot = (
         Snapshot.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=snapshot.pk)
     )
     if snapshot.job.state in LIVE_STATES:
         raise Refusal("not_ready", _("This snapshot is still being written."), _("Stop it first."))
-    if is_in_use(snapshot):
+    if is_in_use(snapshot) and not snapshot.deleted:
         raise Refusal(
             "in_use",
             _("A model was trained or evaluated on this snapshot."),
