@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.authoring.selectors.settings import authoring_settings_of
 from annotation.authoring.selectors.statistics import Statistics
+from annotation.tasks.selectors.forecast import forecast_of
 from frontend.charts import actions, comparison, pace, topics
 from frontend.charts.chart import Chart
 from frontend.charts.files import chart_file
@@ -46,7 +47,13 @@ def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
     authoring_settings_of(project)  # refuses other protocols
     statistics = Statistics(project)
     table_one, *charts = (draw(statistics) for draw in CHARTS.values())
-    context = {"project": project, "title": _("Statistics"), "table_one": table_one, "charts": charts}
+    context = {
+        "project": project,
+        "title": _("Statistics"),
+        "table_one": table_one,
+        "charts": charts,
+        "forecast": forecast_of(project),
+    }
     return render(request, "authoring/statistics.html", context)
 
 

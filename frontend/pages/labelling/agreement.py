@@ -22,6 +22,7 @@ from annotation.labelling.selectors.helpdesk import (
 from annotation.labelling.selectors.ratings import RatedQuestion, rated_questions, rating_table
 from annotation.labelling.selectors.statistics import LatestStatistics, check_labelling_protocol
 from annotation.labelling.services.statistics import current_statistics, start_statistics
+from annotation.tasks.selectors.forecast import forecast_of
 from common.refusals import Invalid
 from frontend.charts import helpdesk
 from frontend.charts.agreement import (
@@ -80,6 +81,7 @@ def render_page(request: HttpRequest, project: Project) -> HttpResponse:
         if not live:
             return HttpResponse(headers={"HX-Refresh": "true"})
         return render(request, "labelling/agreement/job.html", context)
+    context["forecast"] = forecast_of(project)
     if latest.row:
         context |= _build_charts(request, project, latest)
     return render(request, "labelling/agreement/agreement.html", context)
