@@ -46,7 +46,7 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
     code = "import django, sys; django.setup(); from jobs import registry; "
     known = python(code + "print(*sorted(registry._KINDS)); print({'scipy', 'pyarrow'} & set(sys.modules))")
     assert known.splitlines() == [
-        "agreement collection evaluation export import meta_evaluation push resolve_tasks scoring snapshot tagging "
+        "agreement collection delete_dialogue evaluation export import meta_evaluation push resolve_tasks scoring snapshot tagging "
         "training undo_import",
         "set()",
     ]
