@@ -45,6 +45,7 @@ v1 = [
     path("", include("assessment.report.api")),
     path("", include("assessment.sessions.api")),
     path("", include("preference.data.exports_api")),
+    path("", include("preference.data.hub_tokens_api")),
     path("", include("preference.data.snapshots_api")),
     path("", include("preference.runs.api")),
     path("", include("preference.registry.api")),

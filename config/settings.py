@@ -382,6 +382,10 @@ GENERATION_LOADED_MODELS = env.int("GENERATION_LOADED_MODELS", default=2, valida
 # A worker loads its model when it starts, not with the first request.
 GENERATION_WARM_UP = env.bool("GENERATION_WARM_UP", default=True)
 
+# --- pushing to a Hub ------------------------------------------------------------------------------------------------
+# Whether projects without a Hub token of their own push with the workers' HF_TOKEN.
+HUB_TOKEN_SHARED = env.bool("HUB_TOKEN_SHARED", default=False)
+
 # --- training --------------------------------------------------------------------------------------------------------
 # Of PyTorch, in the process that trains; 0 = as many as it likes. Half of the cores leave room for people.
 TRAINING_THREADS = env.int(

@@ -17,7 +17,7 @@ from frontend.pages.assessment import (
 from frontend.pages.authoring import statistics
 from frontend.pages.authoring import workbench as authoring_workbench
 from frontend.pages.batch_review import accuracy, appeals, batch, batches, boards, sample_review
-from frontend.pages.data import deletion, dialogues, exports, imports, snapshots
+from frontend.pages.data import deletion, dialogues, exports, hub_token, imports, snapshots
 from frontend.pages.evaluators import assessments, meta_evaluation, scoring
 from frontend.pages.expert_review import review
 from frontend.pages.jobs import job, job_list
@@ -87,6 +87,7 @@ urlpatterns = [
     *turns.urlpatterns,
     *imports.urlpatterns,
     *exports.urlpatterns,
+    *hub_token.urlpatterns,
     *snapshots.urlpatterns,
     *training.urlpatterns,
     *models.urlpatterns,

@@ -28,7 +28,7 @@ class PreferenceConfig(AppConfig):
         messages.use_translator(translation)  # recipes are also checked here, in the language of the request
         register("export", "preference.data.formats.job.run_export_job", needs=Capability.EXPORT)
         register("snapshot", "preference.data.formats.snapshot.run_snapshot_job", needs=Capability.EXPORT)
-        register("push", "preference.data.formats.hub.run_push_job", needs=Capability.EXPORT)
+        register("push", "preference.data.formats.hub.run_push_job", needs=Capability.PUBLISH)
         register("training", "preference.runs.job.run_training_job", needs=Capability.TRAIN)
         register("evaluation", "preference.evaluation.job.run_evaluation_job", needs=Capability.TRAIN)
         register("tagging", "preference.topics.job.run_tagging_job", needs=Capability.TRAIN)

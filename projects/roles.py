@@ -15,6 +15,7 @@ class Capability(StrEnum):
     READ_STATISTICS = "read_statistics"
     IMPORT = "import"
     EXPORT = "export"
+    PUBLISH = "publish"  # push snapshots to a Hub
     TRAIN = "train"  # train models, compare and promote them
     CONFIGURE = "configure"  # settings, guidelines, planned dialogues, generator
     MANAGE_MEMBERS = "manage_members"
@@ -26,7 +27,7 @@ CAPABILITIES: Mapping[str, frozenset[Capability]] = {
     Role.CONTROLLER: frozenset({C.SEE, C.REVIEW, C.READ_DIALOGUES}),
     Role.TRAINER: frozenset({C.SEE, C.REVIEW, C.DECIDE, C.READ_DIALOGUES, C.READ_STATISTICS, C.CONFIGURE}),
     Role.ENGINEER: frozenset(
-        {C.SEE, C.READ_DIALOGUES, C.READ_STATISTICS, C.IMPORT, C.EXPORT, C.TRAIN, C.CONFIGURE}
+        {C.SEE, C.READ_DIALOGUES, C.READ_STATISTICS, C.IMPORT, C.EXPORT, C.PUBLISH, C.TRAIN, C.CONFIGURE}
     ),
     Role.MANAGER: frozenset(C) - {C.ANNOTATE, C.REVIEW, C.DECIDE},
 }

@@ -103,8 +103,13 @@ class SnapshotPushView(APIView):
         responses={202: PushJobSerializer, **GONE},
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Push a snapshot to a Hub with the worker's HF_TOKEN; poll the job. Codes: not_ready, file_gone, id_in_use."""
-        snapshot, values = snapshot_for(person(request), pk), validated_input(PushInput, request)
+        """Push a snapshot to a Hub with the project's token; poll the job.
+
+        Codes: no_token, not_ready, file_gone, id_in_use.
+        """
+        snapshot = snapshot_for(person(request), pk)
+        project_for(person(request), snapshot.project.slug, Capability.PUBLISH)
+        values = validated_input(PushInput, request)
         job = push_snapshot(push_id=values.pop("id"), snapshot=snapshot, actor=person(request), **values)
         return Response(PushJobSerializer(job).data, status=status.HTTP_202_ACCEPTED)
 

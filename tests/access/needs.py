@@ -53,6 +53,7 @@ OPERATOR = on_server(only(SUPERUSER))
 SEE, ANNOTATE, REVIEW, DECIDE = one_of(C.SEE), one_of(C.ANNOTATE), one_of(C.REVIEW), one_of(C.DECIDE)
 READ, STATISTICS = one_of(C.READ_DIALOGUES), one_of(C.READ_STATISTICS)
 IMPORT, EXPORT, TRAIN = one_of(C.IMPORT), one_of(C.EXPORT), one_of(C.TRAIN)
+PUBLISH = one_of(C.PUBLISH)
 CONFIGURE, MEMBERS = one_of(C.CONFIGURE), one_of(C.MANAGE_MEMBERS)
 JOBS = IMPORT | EXPORT | CONFIGURE
 BATCHES = REVIEW | STATISTICS | CONFIGURE
@@ -121,7 +122,10 @@ AUTHORING_API: Table = {
     "* api/v1/projects/{slug}/exports/*": EXPORT,
     "* api/v1/exports/{pk}/*": EXPORT,
     "* api/v1/projects/{slug}/snapshots/": EXPORT,
+    "* api/v1/snapshots/{pk}/push/": PUBLISH,
     "* api/v1/snapshots/{pk}/*": EXPORT,
+    "GET api/v1/projects/{slug}/hub-token/": PUBLISH,
+    "* api/v1/projects/{slug}/hub-token/": MEMBERS,
     "* api/v1/projects/{slug}/training-runs/*": TRAIN,
     "* api/v1/training-runs/{pk}/*": TRAIN,
     "* api/v1/projects/{slug}/models/": TRAIN,
@@ -140,6 +144,7 @@ AUTHORING_PAGES: Table = {
     "* p/{slug}/guidelines/*": SEE,
     "POST p/{slug}/settings/archive/": MEMBERS,
     "* p/{slug}/settings/copy/": MEMBERS,
+    "* p/{slug}/settings/hub-token/*": MEMBERS,
     "* p/{slug}/history/": MEMBERS,
     "* p/{slug}/settings/[!l]*": CONFIGURE,
     "* p/{slug}/settings/": CONFIGURE,
@@ -162,6 +167,7 @@ AUTHORING_PAGES: Table = {
     "GET p/{slug}/statistics/*": STATISTICS,
     "* p/{slug}/imports/*": IMPORT,
     "* p/{slug}/exports/*": EXPORT,
+    "* p/{slug}/snapshots/{snapshot_id}/push/": PUBLISH,
     "* p/{slug}/snapshots/*": EXPORT,
     "* p/{slug}/trainings/*": TRAIN,
     "* p/{slug}/models/{name}/offer/": MEMBERS,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-TOKEN = "hf_secret_of_the_worker"
+TOKEN = "hf_secret_of_the_project"
 
 
 class SmallHub(ThreadingHTTPServer):

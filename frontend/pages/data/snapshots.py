@@ -29,6 +29,7 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import content_type_of
 from preference.data.selectors.formats import FROZEN
 from preference.data.selectors.frozen_dialogues import FILES
+from preference.data.selectors.hub_tokens import hub_token_state
 from preference.data.selectors.selection import Filters, select
 from preference.data.selectors.shortages import expected_shortages
 from preference.data.selectors.snapshots import (
@@ -50,7 +51,7 @@ from preference.data.services.snapshots import (
 )
 from projects.models import Project, Protocol
 from projects.roles import Capability
-from projects.selectors import project_for
+from projects.selectors import capabilities_of, project_for
 
 QUEUE = "default"
 PAGE_SIZE = 20
@@ -190,7 +191,7 @@ def _render_snapshot(
         "worker_alive": live_workers(QUEUE).exists(),
     }
     if request.GET.get("part") is None and snapshot.card:
-        context |= _card(snapshot, push)
+        context |= _card(snapshot, push) | _hub(signed_in(request), snapshot.project)
     response = render_job_page(
         request, context, template="data/snapshots/snapshot.html", folder="data/snapshots"
     )
@@ -212,6 +213,13 @@ def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
         "in_use": is_in_use(snapshot),
         "pushes": pushes_of(snapshot)[:PAGE_SIZE],
         "push_form": push,
+    }
+
+
+def _hub(user: User, project: Project) -> dict[str, Any]:
+    return {
+        "hub_token": hub_token_state(project),
+        "may_set_token": Capability.MANAGE_MEMBERS in capabilities_of(user, project),
     }
 
 
@@ -245,6 +253,7 @@ def download(request: HttpRequest, slug: str, snapshot_id: UUID, name: str) -> F
 @login_required
 def push(request: HttpRequest, slug: str, snapshot_id: UUID) -> HttpResponse:
     snapshot = _snapshot_in(signed_in(request), slug, snapshot_id)
+    project_for(signed_in(request), slug, Capability.PUBLISH)
     form = PushForm(request.POST)
     if not form.is_valid():
         return _render_snapshot(request, snapshot, form, status=400)

@@ -42,6 +42,10 @@ WORDS: Final[dict[str, str | Promise]] = {
     "replanned": gettext_lazy("People, group or priority of waiting dialogues changed"),
     "ordered": gettext_lazy("Order of the queue changed"),
     "import_undone": gettext_lazy("Import undone"),
+    "hub_token_set": gettext_lazy("Hub token set"),
+    "hub_token_replaced": gettext_lazy("Hub token replaced"),
+    "hub_token_removed": gettext_lazy("Hub token removed"),
+    "hub_token_used": gettext_lazy("Hub token used to push a snapshot"),
     "files_removed": gettext_lazy("Files removed"),
     "cut": gettext_lazy("Batch cut"),
     "regrouped": gettext_lazy("Batch given to another group"),
@@ -104,6 +108,7 @@ SHOWN_VALUES: Final = (
     "changed",
     "version",
     "slug",
+    "repository",
 )
 
 

@@ -1,6 +1,5 @@
-"""Pushing a snapshot to a Hub of data sets. The token is the worker's HF_TOKEN and is not stored."""
+"""Pushing a snapshot to a Hub of data sets, with the project's token."""
 
-import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,8 +19,9 @@ from preference.data.formats.writing import write_export_file
 from preference.data.models.exports import FileType, FormatName
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import frozen_dialogues, verify_snapshot
+from preference.data.selectors.hub_tokens import PushToken, TokenOwner, token_for_push
+from projects.transitions import record
 
-TOKEN = "HF_TOKEN"  # noqa: S105  the name of the variable
 Pushed = dict[str, Any]
 
 
@@ -32,9 +32,11 @@ def run_push_job(job: Job, progress: Progress) -> Pushed:
     """
     snapshot = Snapshot.objects.select_related("project").get(pk=job.parameters["snapshot"])
     repo_id, private = job.parameters["repo_id"], job.parameters["private"]
-    folder, token, datasets = verify_snapshot(snapshot), _token(), _datasets()
+    folder, push_token, datasets = verify_snapshot(snapshot), token_for_push(snapshot.project), _datasets()
+    _record_use(snapshot, job, push_token)
+    token = push_token.value
     progress.start(total=3, unit="files")
-    with _refusals(repo_id, token), tempfile.TemporaryDirectory() as scratch:
+    with _refusals(repo_id, push_token), tempfile.TemporaryDirectory() as scratch:
         parts = _as_parquet(snapshot, Path(scratch))
         progress.report(1)
         _push_files(folder, repo_id, private=private, token=token, message=snapshot.name)
@@ -45,15 +47,10 @@ def run_push_job(job: Job, progress: Progress) -> Pushed:
     return _remember(snapshot, commit, repo_id, private=private)
 
 
-def _token() -> str:
-    token = os.environ.get(TOKEN, "").strip()
-    if token:
-        return token
-    raise Refusal(
-        "no_token",
-        _("The worker has no token for a Hub."),
-        _("Set HF_TOKEN in the worker's environment to a token that may write, and start the worker again."),
-    )
+def _record_use(snapshot: Snapshot, job: Job, token: PushToken) -> None:
+    """Before the Hub is contacted, so that a push that it refuses is in the project's history, too."""
+    details = {"repository": job.parameters["repo_id"], "token": token.owner.value}
+    record(snapshot, kind="hub_token_used", project=snapshot.project, actor=job.created_by, data=details)
 
 
 def _datasets() -> Any:
@@ -97,15 +94,17 @@ def _push_files(folder: Path, repo_id: str, *, private: bool, token: str, messag
 
 
 @contextmanager
-def _refusals(repo_id: str, token: str) -> Iterator[None]:
+def _refusals(repo_id: str, push_token: PushToken) -> Iterator[None]:
     """Turn errors of the Hub or the network into Refusals, without the token in their text."""
+    token = push_token.value
     import httpx2
     from huggingface_hub import errors
 
     try:
         yield
     except errors.HfHubHTTPError as error:
-        raise _refused(repo_id, error.response.status_code, str(error).replace(token, "…")) from None
+        text = str(error).replace(token, "…")
+        raise _refused(repo_id, push_token.owner, error.response.status_code, text) from None
     except (httpx2.TransportError, errors.OfflineModeIsEnabled, ConnectionError) as error:
         raise Refusal(
             "hub_unreachable",
@@ -120,19 +119,28 @@ def _refusals(repo_id: str, token: str) -> Iterator[None]:
         ) from None
 
 
-def _refused(repo_id: str, status: int, text: str) -> Refusal:
+def _refused(repo_id: str, owner: TokenOwner, status: int, text: str) -> Refusal:
     if status in (401, 403):
         return Refusal(
             "hub_refused",
             _("The Hub did not let this token write to %(repo)s (%(status)d).")
             % {"repo": repo_id, "status": status},
-            _("Check that HF_TOKEN is valid and may write there, and that the owner's name is right."),
+            _token_remedy(owner),
         )
     reason = text.strip().splitlines()[0][:200] if text.strip() else ""
     return Refusal(
         "hub_refused",
         _("The Hub answered %(status)d: %(reason)s") % {"status": status, "reason": reason},
         _("Try again later, or choose another repository."),
+    )
+
+
+def _token_remedy(owner: TokenOwner) -> str:
+    if owner == TokenOwner.INSTALLATION:
+        return _("Check that HF_TOKEN is valid and may write there, and that the owner's name is right.")
+    return _(
+        "Check the owner's name and that the project's Hub token may write there; "
+        "a manager can replace it in the settings."
     )
 
 

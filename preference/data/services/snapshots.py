@@ -15,6 +15,7 @@ from jobs.models import LIVE_STATES, Job
 from jobs.services import start_job
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
+from preference.data.selectors.hub_tokens import check_token_exists
 from preference.data.selectors.selection import Filters
 from preference.data.selectors.snapshots import FROZEN_PROTOCOLS, preview_snapshot_of
 from preference.data.services.exports import build_draw_settings, build_filters
@@ -144,9 +145,9 @@ def is_in_use(snapshot: Snapshot) -> bool:
 def push_snapshot(
     *, push_id: UUID, snapshot: Snapshot, actor: User | None, repo_id: str, private: bool = True
 ) -> Job:
-    """Push a snapshot to a Hub in the background; the worker reads the token from its environment.
+    """Push a snapshot to a Hub in the background, with the project's token.
 
-    The same push_id again returns the first job. Raises Invalid (repo_id), Refusal not_ready or file_gone, or
+    The same push_id again returns the first job. Raises Invalid (repo_id), Refusal not_ready, file_gone or no_token, or
     id_in_use if the id belongs to another request.
     """
     if not REPOSITORY.fullmatch(repo_id) or "--" in repo_id or ".." in repo_id:
@@ -156,5 +157,7 @@ def push_snapshot(
             field="repo_id",
         )
     folder_of_snapshot(snapshot)
+    if not Job.objects.filter(pk=push_id).exists():
+        check_token_exists(snapshot.project)
     parameters = {"snapshot": str(snapshot.pk), "repo_id": repo_id, "private": private}
     return start_job(id=push_id, kind=PUSH, project=snapshot.project, actor=actor, parameters=parameters)

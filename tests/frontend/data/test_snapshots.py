@@ -20,6 +20,7 @@ from jobs.services import run_job
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.selection import Filters
+from preference.data.services.hub_tokens import set_hub_token
 from projects.models import Project
 from tests.frontend.data_pages import erics_browser, files_root, html, imported, spoken
 
@@ -163,8 +164,20 @@ def test_the_preview_of_an_export_counts_the_frozen_dialogues(taken: Taken, eric
     assert "2 of 2 dialogues would be exported" in words(html(erics_browser.get(address + query)))
 
 
-def test_a_push_is_a_job(taken: Taken, erics_browser: Client) -> None:
+def test_without_a_token_the_page_says_who_sets_one(taken: Taken, erics_browser: Client, mara: User) -> None:
     snapshot = taken()
+    page = page_of(erics_browser, snapshot)
+    assert "A manager of the project sets one in its settings" in page
+    assert "Repository" not in page
+    erics_browser.force_login(mara)
+    page = html(erics_browser.get(reverse("snapshot", args=["chit-chat", snapshot.pk])))
+    assert reverse("hub_token", args=["chit-chat"]) in page
+
+
+def test_a_push_is_a_job(taken: Taken, erics_browser: Client, mara: User) -> None:
+    snapshot = taken()
+    set_hub_token(project=snapshot.project, actor=mara, token="hf_some_secret")
+    assert "It is pushed with the project's Hub token." in page_of(erics_browser, snapshot)
     address = reverse("snapshot_push", args=["chit-chat", snapshot.pk])
     assert (
         erics_browser.post(address, {"id": uuid4(), "repo_id": "us/may", "private": "on"}).status_code == 302

@@ -12,15 +12,20 @@ from uuid import uuid4
 
 import pytest
 from pyarrow import parquet
+from pytest_django import Settings
 
 from accounts.models import User
+from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue, Split
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.formats.hub import _remember
+from preference.data.models.hub_tokens import HubToken
 from preference.data.models.snapshots import Snapshot
+from preference.data.selectors.hub_tokens import token_for_push
+from preference.data.services.hub_tokens import remove_hub_token, set_hub_token
 from preference.data.services.snapshots import push_snapshot, take_snapshot
-from projects.models import Project
+from projects.models import Event, Project
 from tests.preference.conftest import PASS, Written, refused
 from tests.preference.small_hub import TOKEN, SmallHub, small_hub
 
@@ -56,9 +61,14 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SmallHub]:
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
         # Xet, which the real Hub stores large files in, has a protocol of its own; this is the other way, Git LFS.
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setenv("HF_TOKEN", "hf_of_the_installation")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield hub
+
+
+@pytest.fixture(autouse=True)
+def token(project: Project, mara: User) -> HubToken:
+    return set_hub_token(project=project, actor=mara, token=TOKEN)
 
 
 @pytest.fixture
@@ -109,23 +119,106 @@ def test_a_token_that_may_not_write_is_reported_and_kept_nowhere(
     pushes: Pushes,
     hub: SmallHub,
     snapshot: Snapshot,
-    monkeypatch: pytest.MonkeyPatch,
+    mara: User,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_wrong_secret")
+    set_hub_token(project=snapshot.project, actor=mara, token="hf_wrong_secret")
     job = pushes()
-    assert (job.state, "401" in job.error, "HF_TOKEN" in job.remedy) == (JobState.FAILED, True, True)
-    assert "hf_wrong_secret" not in everything_kept(job, snapshot) + caplog.text
+    assert (job.state, "401" in job.error, "project's Hub token" in job.remedy) == (
+        JobState.FAILED,
+        True,
+        True,
+    )
+    events = json.dumps(list(Event.objects.values("data", "reason", "before", "after")))
+    assert "hf_wrong_secret" not in everything_kept(job, snapshot) + caplog.text + events
     assert (hub.files, snapshot.pushed) == ({}, [])
 
 
-def test_without_a_token_nothing_is_asked(
-    pushes: Pushes, hub: SmallHub, monkeypatch: pytest.MonkeyPatch
+def test_the_history_says_who_used_the_token_for_which_repository(
+    pushes: Pushes, hub: SmallHub, eric: User
 ) -> None:
+    pushes()
+    event = Event.objects.get(kind="hub_token_used")
+    assert (event.actor, event.data) == (eric, {"repository": "us/may", "token": "project"})
+
+
+def test_without_a_token_of_the_project_that_of_the_installation_is_not_used(
+    snapshot: Snapshot, mara: User, eric: User, hub: SmallHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    remove_hub_token(project=snapshot.project, actor=mara)
+    with refused("no_token") as said:
+        push_snapshot(push_id=uuid4(), snapshot=snapshot, actor=eric, repo_id="us/may")
+    assert "“Hub token”" in str(said.value.remedy)
+    assert not Job.objects.filter(kind="push").exists()
+
+
+def test_a_token_that_is_removed_before_the_push_begins_is_not_replaced_by_that_of_the_installation(
+    snapshot: Snapshot, mara: User, eric: User, hub: SmallHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    job = push_snapshot(push_id=uuid4(), snapshot=snapshot, actor=eric, repo_id="us/may")
+    remove_hub_token(project=snapshot.project, actor=mara)
+    job = run_job(job_id=job.pk)
+    assert (job.state, "“Hub token”" in job.remedy, hub.asked) == (JobState.FAILED, True, [])
+
+
+def test_the_operator_can_share_the_token_of_the_installation(
+    pushes: Pushes,
+    snapshot: Snapshot,
+    mara: User,
+    hub: SmallHub,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Settings,
+) -> None:
+    settings.HUB_TOKEN_SHARED = True
+    remove_hub_token(project=snapshot.project, actor=mara)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    assert pushes().state == JobState.DONE
+    assert Event.objects.get(kind="hub_token_used").data["token"] == "installation"
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong_secret")
+    refused_push = pushes()
+    assert (refused_push.state, "HF_TOKEN" in refused_push.remedy) == (JobState.FAILED, True)
     monkeypatch.delenv("HF_TOKEN")
+    hub.asked.clear()
+    without = pushes()
+    assert (without.state, "HF_TOKEN" in without.remedy, hub.asked) == (JobState.FAILED, True, [])
+
+
+def test_a_project_pushes_with_its_own_token_even_if_that_of_the_installation_is_shared(
+    pushes: Pushes, hub: SmallHub, settings: Settings
+) -> None:
+    settings.HUB_TOKEN_SHARED = True  # HF_TOKEN is one that this Hub refuses
     job = pushes()
-    assert (job.state, "HF_TOKEN" in job.remedy) == (JobState.FAILED, True)
-    assert hub.asked == []
+    assert job.state == JobState.DONE, job.error
+
+
+def test_the_token_of_another_project_is_not_used(
+    snapshot: Snapshot, mara: User, eric: User, hub: SmallHub
+) -> None:
+    remove_hub_token(project=snapshot.project, actor=mara)
+    other = create_project(actor=mara, preset="diamante", slug="other", title="Other")
+    set_hub_token(project=other, actor=mara, token=TOKEN)
+    with refused("no_token"):
+        push_snapshot(push_id=uuid4(), snapshot=snapshot, actor=eric, repo_id="us/may")
+    copied = HubToken.objects.get(project=other).sealed
+    HubToken.objects.create(project=snapshot.project, sealed=copied)
+    with refused("token_unreadable"):
+        token_for_push(snapshot.project)
+
+
+def test_after_a_change_of_the_secret_key_the_token_is_set_again(
+    pushes: Pushes, hub: SmallHub, snapshot: Snapshot, mara: User, settings: Settings
+) -> None:
+    settings.SECRET_KEY = "another one that is long enough for everybody who looks at it"
+    job = pushes()
+    assert (job.state, "SECRET_KEY" in job.error, "“Hub token”" in job.remedy) == (
+        JobState.FAILED,
+        True,
+        True,
+    )
+    set_hub_token(project=snapshot.project, actor=mara, token=TOKEN)
+    assert pushes().state == JobState.DONE
 
 
 def test_without_a_network_the_cause_is_reported(

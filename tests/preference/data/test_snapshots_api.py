@@ -13,6 +13,7 @@ from accounts.models import User
 from jobs.models import Job
 from jobs.services import run_job
 from preference.data.models.snapshots import Snapshot
+from preference.data.services.hub_tokens import set_hub_token
 from projects.models import Project
 from tests.preference.conftest import PASS, Written, diamante_file
 
@@ -84,13 +85,18 @@ def test_its_files_can_be_removed(take: Take, api: Client, written: Written) -> 
     assert api.get(f"{address}README.md/").status_code == 410
 
 
-def test_a_push_needs_a_repository(take: Take, api: Client, written: Written) -> None:
+def test_a_push_needs_a_repository_and_a_token(
+    take: Take, api: Client, written: Written, mara: User, project: Project
+) -> None:
     written(PASS)
     made = take().json()
     run_job(job_id=made["id"])
     address = f"/api/v1/snapshots/{made['id']}/push/"
     bad = api.post(address, {"id": str(uuid4()), "repo_id": "../x"}, content_type="application/json")
     assert (bad.status_code, bad.json()["errors"][0]["field"] if "errors" in bad.json() else "") != (202, "")
+    without = api.post(address, {"id": str(uuid4()), "repo_id": "us/may"}, content_type="application/json")
+    assert (without.status_code, without.json()["code"]) == (409, "no_token")
+    set_hub_token(project=project, actor=mara, token="hf_some_secret")
     good = api.post(address, {"id": str(uuid4()), "repo_id": "us/may"}, content_type="application/json")
     assert (good.status_code, good.json()["state"]) == (202, "queued")
     assert Job.objects.get(kind="push").parameters == {
