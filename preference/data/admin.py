@@ -1,9 +1,10 @@
-"""Exports and snapshots in the administration pages, read-only."""
+"""Exports, snapshots and Hub tokens in the administration pages, read-only."""
 
 from django.contrib import admin
 
 from common.read_only_admin import ReadOnlyAdmin
 from preference.data.models.exports import Export
+from preference.data.models.hub_tokens import HubToken
 from preference.data.models.snapshots import Snapshot
 
 
@@ -21,3 +22,12 @@ class SnapshotAdmin(ReadOnlyAdmin):
     list_filter = ["project"]
     list_select_related = ["project"]
     raw_id_fields = ["job"]
+
+
+@admin.register(HubToken)
+class HubTokenAdmin(ReadOnlyAdmin):
+    """Which projects have one, and who set it; not the encrypted text."""
+
+    list_display = ["project", "set_by", "set_at"]
+    list_select_related = ["project", "set_by"]
+    exclude = ["sealed"]

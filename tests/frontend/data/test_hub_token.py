@@ -6,6 +6,7 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from accounts.models import User
+from accounts.services import create_user
 from preference.data.models.hub_tokens import HubToken
 from preference.data.services.hub_tokens import set_hub_token
 from projects.models import Project
@@ -54,6 +55,18 @@ def test_an_engineer_has_no_such_page(client: Client, eric: User, project: Proje
     client.force_login(eric)
     assert client.get(address(project)).status_code == 403
     assert address(project) not in html(client.get(reverse("project_settings", args=[project.slug])))
+
+
+def test_the_administration_shows_whose_it_is_and_not_the_encrypted_text(
+    client: Client, mara: User, project: Project
+) -> None:
+    row = set_hub_token(project=project, actor=mara, token=TOKEN)
+    root, _password = create_user(username="root", password="correct horse battery", is_superuser=True)
+    client.force_login(root)
+    page = html(client.get(reverse("admin:preference_hubtoken_change", args=[row.pk])))
+    assert "mara" in page
+    assert TOKEN not in page
+    assert row.sealed not in page
 
 
 def test_the_history_shows_the_change_without_the_token(maras: Client, mara: User, project: Project) -> None:
