@@ -44,6 +44,7 @@ v1 = [
     path("", include("assessment.collections.api")),
     path("", include("assessment.report.api")),
     path("", include("assessment.sessions.api")),
+    path("", include("preference.deletion.api")),
     path("", include("preference.data.exports_api")),
     path("", include("preference.data.hub_tokens_api")),
     path("", include("preference.data.snapshots_api")),

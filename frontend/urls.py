@@ -37,6 +37,7 @@ from frontend.pages.projects import (
     replanning,
     settings,
 )
+from frontend.pages.projects import deletion as project_deletion
 from frontend.pages.tasks import queue
 from frontend.pages.topics import topics
 
@@ -48,6 +49,7 @@ urlpatterns = [
     *settings.urlpatterns,
     *replanning.urlpatterns,
     *copying.urlpatterns,
+    *project_deletion.urlpatterns,
     *history.urlpatterns,
     *schema.urlpatterns,
     *members.urlpatterns,

@@ -17,21 +17,25 @@ Work = Callable[[Job, Progress], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class JobKind:
-    """work: dotted path of a Work, imported only where it runs. needs: the capability to start and manage it."""
+    """work: dotted path of a Work, imported only where it runs. needs: the capability to start and manage it.
+
+    is_stoppable: whether it may be cancelled after a worker has begun.
+    """
 
     work: str
     needs: Capability
+    is_stoppable: bool = True
 
 
 _KINDS: dict[str, JobKind] = {}
 
 
-def register(kind: str, work: str, *, needs: Capability) -> None:
+def register(kind: str, work: str, *, needs: Capability, is_stoppable: bool = True) -> None:
     """Called by an app when it is ready. work: dotted path of a function that is safe to run again after a kill.
 
     needs: the capability to start, cancel and retry such a job, and to open its result.
     """
-    _KINDS[kind] = JobKind(work, needs)
+    _KINDS[kind] = JobKind(work, needs, is_stoppable)
 
 
 def work_for(kind: str) -> Work:
@@ -44,6 +48,11 @@ def work_for(kind: str) -> Work:
         )
     work: Work = import_string(_KINDS[kind].work)
     return work
+
+
+def is_stoppable(kind: str) -> bool:
+    """Whether a job of this kind may be cancelled after a worker has begun."""
+    return kind not in _KINDS or _KINDS[kind].is_stoppable
 
 
 def capability_for(kind: str) -> Capability:

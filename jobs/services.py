@@ -22,7 +22,7 @@ from jobs.broker import send_task
 from jobs.folders import differing_folders, folder_ids
 from jobs.models import DEFAULT_QUEUE, LIVE_STATES, MOVES, Job, JobState, Worker
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
-from jobs.registry import work_for
+from jobs.registry import is_stoppable, work_for
 from projects.models import Project
 from projects.transitions import move
 
@@ -174,7 +174,12 @@ def _disk_error(error: OSError) -> str:
 
 @transaction.atomic
 def cancel_job(*, job: Job, actor: User | None) -> Job:
-    """Cancel a live job: a queued one at once, a running one at its next safe point. Safe to repeat."""
+    """Cancel a live job: a queued one at once, a running one at its next safe point. Safe to repeat.
+
+    Raises Refusal not_stoppable for a kind that goes on once it has begun.
+    """
+    if job.state in LIVE_STATES and not is_stoppable(job.kind):
+        _refuse_if_begun(job)
     Job.objects.filter(pk=job.pk, cancel_requested_at=None, state__in=LIVE_STATES).update(
         cancel_requested_at=timezone.now()
     )
@@ -184,6 +189,17 @@ def cancel_job(*, job: Job, actor: User | None) -> Job:
             job, to=JobState.CANCELLED, moves=MOVES, project=job.project, actor=actor, ended_at=timezone.now()
         )
     return job
+
+
+def _refuse_if_begun(job: Job) -> None:
+    """Under the job's lock: a worker that begins waits for this transaction, and then finds the job cancelled."""
+    stored = Job.objects.select_for_update(of=("self",)).get(pk=job.pk)
+    if stored.attempts:
+        raise Refusal(
+            "not_stoppable",
+            _("This has begun and cannot be stopped halfway."),
+            _("Wait until it is done."),
+        )
 
 
 @transaction.atomic

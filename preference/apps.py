@@ -21,6 +21,8 @@ class PreferenceConfig(AppConfig):
 
         work = "preference.deletion.services.run_forget_job"
         register(deleting.KIND, work, needs=Capability.MANAGE_MEMBERS)
+        work = "preference.deletion.project_deletion.run_deletion_job"
+        register("delete_project", work, needs=Capability.MANAGE_MEMBERS, is_stoppable=False)
         deleting.COUNTERS["scores"] = count_scores
         deleting.AFFECTED["snapshots"] = count_snapshots
         Field.register_lookup(AnyOf)

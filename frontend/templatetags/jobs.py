@@ -30,6 +30,7 @@ TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "delete_dialogue": lambda given: (
         _("Looking for dialogue %(n)s in exports and snapshots") % {"n": given.get("dialogue", "")}
     ),
+    "delete_project": lambda given: _("Deleting “%(name)s”") % {"name": given.get("title", "")},
     "undo_import": lambda given: _("Undoing an import"),
     "export": lambda given: _("Export as %(format)s") % {"format": given.get("format", "")},
     "agreement": lambda given: _("Statistics"),

@@ -9,7 +9,16 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from projects.roles import Capability as C  # noqa: N817
-from tests.access.people import ANNOTATOR, ANONYMOUS, COLLEAGUE, OUTSIDER, ROLES, SUPERUSER, capabilities
+from tests.access.people import (
+    ANNOTATOR,
+    ANONYMOUS,
+    COLLEAGUE,
+    MANAGER,
+    OUTSIDER,
+    ROLES,
+    SUPERUSER,
+    capabilities,
+)
 from tests.access.routes import Operation
 
 
@@ -82,6 +91,8 @@ ACCOUNT: Table = {
     "* api/v1/tokens/": SIGNED_IN,
     "GET api/v1/projects/": SIGNED_IN,
     "* projects/archived/": SIGNED_IN,
+    "* projects/deletions/{job_id}/*": on_server(only(MANAGER, SUPERUSER)),  # whoever started it
+    "* api/v1/project-deletions/{pk}/*": on_server(only(MANAGER, SUPERUSER)),
     "* ": SIGNED_IN,
 }
 
@@ -95,6 +106,7 @@ AUTHORING_API: Table = {
     "* api/v1/projects/{slug}/invitations/": MEMBERS,
     "* api/v1/projects/{slug}/events/": MEMBERS,
     "* api/v1/projects/{slug}/copies/": MEMBERS,
+    "* api/v1/projects/{slug}/deletion/": MEMBERS,
     "* api/v1/projects/{slug}/link-invitations/*": MEMBERS,
     "* api/v1/projects/{slug}/models-of-others/*": MEMBERS,
     "* api/v1/generators/{slug}/sharing/*": MEMBERS,
@@ -145,6 +157,7 @@ AUTHORING_PAGES: Table = {
     "POST p/{slug}/settings/archive/": MEMBERS,
     "* p/{slug}/settings/copy/": MEMBERS,
     "* p/{slug}/settings/hub-token/*": MEMBERS,
+    "* p/{slug}/settings/delete/": MEMBERS,
     "* p/{slug}/history/": MEMBERS,
     "* p/{slug}/settings/[!l]*": CONFIGURE,
     "* p/{slug}/settings/": CONFIGURE,

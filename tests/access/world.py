@@ -7,10 +7,11 @@ from uuid import uuid4
 
 from accounts.services import create_token
 from annotation.project_setup.services import create_project
+from jobs.models import Job
 from projects.password_links.services import make_operator_link
 from tests.access.authoring_world import create_authoring_world
 from tests.access.labelling_world import create_labelling_world
-from tests.access.people import ANNOTATOR, COLLEAGUE, OUTSIDER, OWN, READER, People, create_people
+from tests.access.people import ANNOTATOR, COLLEAGUE, MANAGER, OUTSIDER, OWN, READER, People, create_people
 from tests.access.study_world import create_study_world
 
 # Of charts and files, which have no row.
@@ -56,8 +57,12 @@ def create_world() -> World:
     other = create_project(slug="other", preset="diamante", actor=people[OUTSIDER], title="Other")
     token, _plain = create_token(user=people[ANNOTATOR], name="spare", scopes=["read"])
     link = make_operator_link(actor=None, user=people[COLLEAGUE], link_id=uuid4())
+    gone = {"project": 0, "slug": "gone", "title": "Gone"}
+    deletion = Job.objects.create(kind="delete_project", created_by=people[MANAGER], parameters=gone)
     common = {
         **NAMES,
+        "deletions/{job_id}": deletion.pk,
+        "project-deletions/{pk}": deletion.pk,
         "tokens/{pk}": token.pk,
         "tokens/{token_id}": token.pk,
         "password-link/{link_id}": link.url.partition("?")[0].strip("/").rpartition("/")[2],

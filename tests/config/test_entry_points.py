@@ -46,8 +46,8 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
     code = "import django, sys; django.setup(); from jobs import registry; "
     known = python(code + "print(*sorted(registry._KINDS)); print({'scipy', 'pyarrow'} & set(sys.modules))")
     assert known.splitlines() == [
-        "agreement collection delete_dialogue evaluation export import meta_evaluation push resolve_tasks scoring "
-        "snapshot tagging training undo_import",
+        "agreement collection delete_dialogue delete_project evaluation export import meta_evaluation push "
+        "resolve_tasks scoring snapshot tagging training undo_import",
         "set()",
     ]
     output = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")

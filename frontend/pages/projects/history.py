@@ -59,6 +59,7 @@ WORDS: Final[dict[str, str | Promise]] = {
     "gold_changed": gettext_lazy("Gold example changed"),
     "gold_retired": gettext_lazy("Gold example retired"),
     "state": gettext_lazy("State changed"),
+    "project_deleted": gettext_lazy("Project deleted"),
     "dialogue_deleted": gettext_lazy("Dialogue deleted for good"),
     "invited_by_link": gettext_lazy("People were invited by link"),
     "invited_again": gettext_lazy("A person got a new one-time password"),
