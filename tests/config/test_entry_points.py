@@ -51,5 +51,5 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
         "set()",
     ]
     output = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")
-    assert len(output.split()) == 13
+    assert len(output.split()) == 15
     assert all(re.fullmatch(r"run_[a-z_]+_job", name) for name in output.split())
