@@ -124,6 +124,7 @@ class Dialogue(models.Model):
         indexes = [
             models.Index(fields=["project", "state", "review_state", "id"], name="dialogue_review"),
             models.Index(fields=["project", "-id"], name="dialogue_newest"),
+            models.Index(fields=["project", "utterance_count", "id"], name="dialogue_length"),
             models.Index(fields=["project", "topic", "id"], name="dialogue_topic", condition=~Q(topic="")),
             models.Index(
                 fields=["topic_job"], name="dialogue_topic_job", condition=Q(topic_job__isnull=False)

@@ -74,6 +74,13 @@ class ReplanValues(serializers.Serializer[Any]):
         help_text="Change only the dialogues of this group; empty: only those for anybody.",
     )
     of_import = serializers.UUIDField(required=False, help_text="Change only the dialogues of this import.")
+    of_dialogues = serializers.ListField(
+        required=False,
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
+        allow_empty=False,
+        max_length=1000,
+        help_text="Change only these dialogues.",
+    )
 
 
 class ReplanInput(StrictSerializer, ReplanValues):

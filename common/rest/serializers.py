@@ -60,14 +60,23 @@ def validated_input(serializer: type[serializers.Serializer[Any]], request: Requ
 
 
 def validated_query(serializer: type[serializers.Serializer[Any]], request: Request) -> dict[str, Any]:
-    """The validated query. Empty values are left out. Raises ValidationError for invalid and unknown names."""
-    known = set(serializer().fields)
+    """The validated query. Empty values are left out; lists are names that are sent several times.
+
+    Raises ValidationError for invalid and unknown names.
+    """
+    fields, sent = serializer().fields, request.query_params
+    known = set(fields)
     name, value = ANSWER
     asks_for_json = {name} if request.query_params.get(name) == value else set()
     if unknown := sorted(set(request.query_params) - known - PAGING - asks_for_json):
         raise serializers.ValidationError({name: [_("Unknown field.")] for name in unknown})
+    lists = {name for name in known if isinstance(fields[name], serializers.ListField)}
     query = serializer(
-        data={name: value for name, value in request.query_params.items() if name in known and value}
+        data={
+            name: sent.getlist(name) if name in lists else value
+            for name, value in sent.items()
+            if name in known and value
+        }
     )
     query.is_valid(raise_exception=True)
     return dict(query.validated_data)

@@ -20,6 +20,7 @@ from frontend.preferences import theme_of
 from frontend.ui.icons import ICONS
 from frontend.ui.paging import KeysetPage
 from frontend.ui.reading_languages import LanguageChecks
+from frontend.ui.sorting import Sorting
 from jobs.broker import broker_answers
 from jobs.models import LIVE_STATES, Job, JobState
 
@@ -194,6 +195,18 @@ def pager(context: template.Context, page: "Page[Any] | KeysetPage[Any]") -> dic
     previous = _query(context, page=str(page.number - 1)) if page.has_previous() else ""
     following = _query(context, page=str(page.number + 1)) if page.has_next() else ""
     return {"page": page, "numbered": True, "previous": previous, "following": following}
+
+
+@register.inclusion_tag("components/sort_head.html", takes_context=True)
+def sort_head(
+    context: template.Context, sorting: Sorting, name: str, label: str, css: str = ""
+) -> dict[str, Any]:
+    """The head of a column by which a list can be sorted; the link keeps the filters."""
+    is_chosen = sorting.name == name
+    direction = ("descending" if sorting.is_falling else "ascending") if is_chosen else ""
+    sign = "arrow-down" if sorting.is_falling else "arrow-up"
+    url = _query(context, sort=sorting.next_for(name), before="")
+    return {"label": label, "css": css, "direction": direction, "sign": sign, "url": url}
 
 
 def _query(context: template.Context, **changes: str) -> str:

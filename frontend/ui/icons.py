@@ -7,6 +7,8 @@ ICONS: Final[Mapping[str, str]] = {
     "alert": '<path d="M12 3.5 21.5 20h-19z"/><path d="M12 10v4.5M12 17.2v.1"/>',
     "arrow-left": '<path d="M20 12H4m6-6-6 6 6 6"/>',
     "arrow-right": '<path d="M4 12h16m-6-6 6 6-6 6"/>',
+    "arrow-up": '<path d="M12 20V4m-7 7 7-7 7 7"/>',
+    "arrow-down": '<path d="M12 4v16m-7-7 7 7 7-7"/>',
     "ban": '<circle cx="12" cy="12" r="8.5"/><path d="m6 6 12 12"/>',
     "book": '<path d="M12 6c-2-1.5-5-2-8-2v14c3 0 6 .5 8 2 2-1.5 5-2 8-2V4c-3 0-6 .5-8 2zm0 0v14"/>',
     "chart": '<path d="M4 4v16h16"/><path d="M8.5 16v-4M13 16V7M17.5 16v-6"/>',

@@ -19,11 +19,15 @@ def parse_number(text: str | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class KeysetPage(Generic[Row]):
-    """Newest first. before: the next page has the keys below this one; "" on the last page."""
+    """Newest first, or in the order of a column (is_by_age: no).
+
+    before: the key of the last row, after which the next page begins; "" on the last page.
+    """
 
     rows: list[Row]
     before: str
     is_first: bool
+    is_by_age: bool = True
 
 
 def keyset_page(queryset: QuerySet[Row], before: str | None, size: int = PAGE_SIZE) -> KeysetPage[Row]:

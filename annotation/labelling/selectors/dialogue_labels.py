@@ -30,6 +30,29 @@ def filter_by_label_state(rows: QuerySet[Dialogue], state: str) -> QuerySet[Dial
     return rows.filter(~Exists(tasks) if state == UNPLANNED else Exists(tasks.filter(state=state)))
 
 
+@dataclass(frozen=True, slots=True)
+class FinalAnswer:
+    """An answer about a dialogue. is_list: one of several chosen options."""
+
+    question: str
+    value: int | str
+    is_list: bool = False
+
+
+def filter_by_final_answer(
+    rows: QuerySet[Dialogue], reader: User, project: Project, granted: Set[Capability], answer: FinalAnswer
+) -> QuerySet[Dialogue]:
+    """The dialogues with this answer in their final label, without those that the reader may have to judge blind."""
+    value = [answer.value] if answer.is_list else answer.value
+    finals = FinalLabel.objects.filter(
+        dialogue=OuterRef("pk"),
+        superseded_at=None,
+        answers__contains={"dialogue": {answer.question: value}},
+    )
+    hidden = hidden_labels(reader, project, granted).values("task")
+    return rows.filter(Exists(finals.exclude(task__in=hidden)))
+
+
 def label_states(dialogues: Sequence[Dialogue]) -> dict[int, TaskState]:
     """The label state of each dialogue; dialogues without a task are absent. One query."""
     rows = Task.objects.filter(dialogue__in=dialogues).exclude(state=TaskState.WITHDRAWN)

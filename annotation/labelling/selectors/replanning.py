@@ -1,5 +1,6 @@
 """What a change of overlap, group or priority would do to the tasks that are not done yet."""
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 from uuid import UUID
@@ -20,6 +21,7 @@ class Replan:
 
     overlap: people per dialogue. group: only these annotators; "": anybody. priority: smaller comes first.
     of_group, of_import: change only the tasks of this group ("": those for anybody), or of this import's dialogues.
+    of_dialogues: change only the tasks of these dialogues, by primary key; None: of all.
     """
 
     overlap: int | None = None
@@ -27,9 +29,14 @@ class Replan:
     priority: int | None = None
     of_group: str | None = None
     of_import: UUID | None = None
+    of_dialogues: Sequence[int] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {**asdict(self), "of_import": str(self.of_import) if self.of_import else None}
+        return {
+            **asdict(self),
+            "of_import": str(self.of_import) if self.of_import else None,
+            "of_dialogues": None if self.of_dialogues is None else sorted(self.of_dialogues),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,8 @@ def tasks_to_replan(project: Project, replan: Replan) -> QuerySet[Task]:
         rows = rows.filter(group=replan.of_group)
     if replan.of_import is not None:
         rows = rows.filter(dialogue__import_job=replan.of_import)
+    if replan.of_dialogues is not None:
+        rows = rows.filter(dialogue__in=replan.of_dialogues)
     return rows
 
 

@@ -101,7 +101,12 @@ def _stored(request_id: UUID, project: Project, replan: Replan) -> Replanned | N
     event = Event.objects.filter(subject_type=REPLAN, subject_id=str(request_id)).first()
     if event is None:
         return None
-    check_repeat({**event.data, "project": event.project_id}, project=project.pk, **replan.as_json())
+    # Early events lack the dialogues.
+    check_repeat(
+        {"of_dialogues": None, **event.data, "project": event.project_id},
+        project=project.pk,
+        **replan.as_json(),
+    )
     job = Job.objects.filter(pk=request_id).first()
     return Replanned(event.data["changed"], event.data["added"], event.data["removed"], job)
 

@@ -6,6 +6,7 @@ from uuid import uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -27,12 +28,20 @@ from annotation.tasks.models.rounds import RoundState
 from common.refusals import Refusal
 from frontend.pages.requests import signed_in
 from frontend.ui.labels import in_language
-from frontend.ui.paging import keyset_page
+from frontend.ui.sorting import Column, chosen_sorting, sorted_page
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 SHOWN = 30
+NEWEST = "-opened"
+COLUMNS = {
+    "opened": Column("pk", falls_first=True),
+    "batch": Column("batch__number"),
+    "group": Column("group"),
+    "labelled": Column("done", falls_first=True),
+    "step": Column(Coalesce("ended_at", "sealed_at", "opened_at"), falls_first=True),
+}
 
 
 class PlanForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -72,13 +81,15 @@ def batches(request: HttpRequest, slug: str) -> HttpResponse:
 def _render_list(request: HttpRequest, user: User, project: Project, **bound: Any) -> HttpResponse:
     granted = capabilities_of(user, project)
     plan, counts, rows = batch_plan_for(project), Boards(project).by_state(), rounds_with_counts(project)
+    sorting = chosen_sorting(request.GET, COLUMNS, NEWEST)
     state = request.GET.get("state", "")
     if state in RoundState:
         rows = rows.filter(state=state)
     context: dict[str, Any] = {
         "project": project,
         "title": _("Batches"),
-        "page": keyset_page(rows, request.GET.get("before"), SHOWN),
+        "page": sorted_page(rows, sorting, request.GET.get("before"), SHOWN),
+        "sorting": sorting,
         "counts": counts,
         "is_cut": any(counts.values()),
         "state": state,

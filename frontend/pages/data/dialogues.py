@@ -1,14 +1,14 @@
 """The dialogues of a project: a list with filters and a search, and each dialogue with its history."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import Exists, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.urls import path
 from django.utils.translation import gettext as _
@@ -21,6 +21,7 @@ from annotation.labelling.selectors.dialogue_labels import (
     DialogueLabels,
     annotators_of,
     dialogue_labels,
+    filter_by_final_answer,
     filter_by_label_state,
     has_labelled,
     label_states,
@@ -31,6 +32,7 @@ from annotation.labelling.selectors.schemas import load_schema
 from annotation.labelling.selectors.workbench import speakers_in
 from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.onboarding.models import Thread
+from annotation.onboarding.selectors.threads import visible_threads
 from assessment.sessions.models.participants import Participant
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
 from dialogues.selectors import (
@@ -48,7 +50,7 @@ from dialogues.selectors import (
     search_dialogues,
     utterances_of,
 )
-from frontend.pages.data.filters import Filter
+from frontend.pages.data.label_filter import FINAL_LABEL, chosen_answer, final_label_filters
 from frontend.pages.data.study_dialogues import (
     chosen_participant,
     describe_study,
@@ -58,8 +60,10 @@ from frontend.pages.data.study_dialogues import (
 from frontend.pages.requests import signed_in
 from frontend.ui.dialogues import content_language
 from frontend.ui.differences import Piece, diff_texts
+from frontend.ui.filters import Filter, chosen_filters, filter_choices
 from frontend.ui.labels import LabelsInWords, describe_origin
-from frontend.ui.paging import KeysetPage, keyset_page, parse_number
+from frontend.ui.paging import KeysetPage, parse_number
+from frontend.ui.sorting import Column, Sorting, chosen_sorting, sorted_page
 from jobs.models import Job
 from preference.topics.selectors import topic_names
 from projects.models import Event, Project, Protocol
@@ -71,6 +75,7 @@ MAX_COUNTED = 10_000  # dialogues; a larger number is shown as "more than"
 UTTERANCES_SHOWN = 200
 METADATA_SHOWN = 50
 DIFFERENCES_SHOWN = 50
+THREADS_SHOWN = 100
 BIGGEST_ID = 2**63 - 1
 
 
@@ -82,6 +87,8 @@ FILTERS = [
     Filter("action", gettext_lazy("Action"), gettext_lazy("Every action"), Action.choices),
 ]
 
+NEWEST = "-added"
+COLUMNS = {"added": Column("pk", falls_first=True), "utterances": Column("utterance_count", falls_first=True)}
 TOPIC, LANGUAGE, ANNOTATOR = "topic", "language", "annotator"
 STORED_FILTERS = {*(filter_.name for filter_ in FILTERS), TOPIC, LANGUAGE}  # columns of a dialogue
 # Dialogues to label are finished from the start; people look for the state of their labels.
@@ -135,9 +142,10 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
     topics = topic_names(project) if has_topics(project) else {}
     filters = [
         *filters_for(project, topics, sees_systems=sees_systems),
+        *(final_label_filters(project) if labels else []),
         *_more_filters(project, names_people=Capability.READ_STATISTICS in may),
     ]
-    chosen = _chosen_filters(request, filters)
+    chosen = chosen_filters(request.GET, filters)
     words = request.GET.get("q", "").replace("\0", "").strip()[:SEARCH_CHARS]
     imported = _chosen_import(request, project)
     more = {"import_job": str(imported.pk)} if imported else {}
@@ -149,9 +157,14 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         rows = rows.filter(Exists(submitted_by(int(held_by))))
     if "label" in chosen:
         rows = filter_by_label_state(rows, chosen["label"])
+    if FINAL_LABEL in chosen and (answer := chosen_answer(project, chosen[FINAL_LABEL])):
+        rows = filter_by_final_answer(rows, user, project, may, answer)
     if project.protocol == Protocol.ASSESSMENT:
         rows = filter_study(rows, project, chosen, participant)
-    page, searched_to = _page(rows, words, request.GET.get("before"))
+    sorting = chosen_sorting(
+        QueryDict() if words else request.GET, COLUMNS, NEWEST
+    )  # a search is newest first
+    page, searched_to = _page(rows, words, request.GET.get("before"), sorting)
     counts = {} if labels else count_actions(page.rows)
     context = {
         "project": project,
@@ -163,7 +176,8 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "participant": participant,
         "topics": topics,
         "sees_systems": sees_systems,
-        "filters": [(one, chosen.get(one.name, "")) for one in filters],
+        "filters": filter_choices(filters, chosen),
+        "sorting": sorting,
         "is_filtered": bool(chosen or words or imported or participant),
         "is_opened": bool(chosen),
         "words": words,
@@ -173,15 +187,10 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "total": rows[: MAX_COUNTED + 1].count() if not words else None,
         "counted": MAX_COUNTED,
         "may": {one.value for one in may},
+        "selects": labels and Capability.CONFIGURE in may,
         "dialogue_lang": content_language(project),
     }
     return render(request, "data/dialogues/list.html", context)
-
-
-def _chosen_filters(request: HttpRequest, filters: Sequence[Filter]) -> dict[str, str]:
-    """The filters in the query string. Ignores unknown values."""
-    values = ((filter_, request.GET.get(filter_.name, "")) for filter_ in filters)
-    return {filter_.name: value for filter_, value in values if value in dict(filter_.choices)}
 
 
 def _chosen_participant(request: HttpRequest, project: Project) -> Participant | None:
@@ -197,14 +206,14 @@ def _chosen_import(request: HttpRequest, project: Project) -> Job | None:
 
 
 def _page(
-    rows: QuerySet[Dialogue], words: str, before: str | None
+    rows: QuerySet[Dialogue], words: str, before: str | None, sorting: Sorting
 ) -> tuple[KeysetPage[Dialogue], int | None]:
     """A page of the list. A search covers a bounded number of dialogues; also returns the id that it reached."""
     key = parse_number(before)
     floor = None
     if words:
         rows, floor = search_dialogues(rows, words, key)
-    page = keyset_page(annotate_opening(rows), str(key) if key is not None else None)
+    page = sorted_page(annotate_opening(rows), sorting, before)
     if floor is not None and not page.before:
         return replace(page, before=str(floor)), floor
     return page, None
@@ -248,6 +257,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
         "dialogue": dialogue,
         "shown": build_rows(list(utterances)),
+        "threads_at": threads_at(user, dialogue),
         "begin": begin,
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
@@ -266,6 +276,15 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         **(_describe_labels(labels, begin) if labels else {}),
     }
     return render(request, "data/dialogues/dialogue.html", context)
+
+
+def threads_at(user: User, dialogue: Dialogue) -> dict[int, list[Thread]]:
+    """The threads about single utterances that the user may read, by position; at most THREADS_SHOWN."""
+    rows = visible_threads(user, dialogue.project).filter(dialogue=dialogue, position__isnull=False)
+    by_position: dict[int, list[Thread]] = {}
+    for thread in rows.order_by("created_at")[:THREADS_SHOWN]:
+        by_position.setdefault(cast(int, thread.position), []).append(thread)
+    return by_position
 
 
 def labelled_by(user: User, project: Project, dialogue_id: int) -> Dialogue:

@@ -21,7 +21,7 @@ from assessment.sessions.selectors.runs import runs_of
 from assessment.systems.models import System, Trial
 from assessment.systems.selectors.trials import tried_systems
 from dialogues.models import Dialogue
-from frontend.pages.data.filters import Filter
+from frontend.ui.filters import Filter
 from projects.models import Project
 
 # Well-rated conversations are those that can be trained on by default.

@@ -1,17 +1,18 @@
 """Disputes: dialogues on which annotators still disagree after seeing each other's answers. A trainer decides."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from uuid import uuid4
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
+from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -19,6 +20,7 @@ from django.views.decorators.http import require_safe
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Schema, Submission
 from annotation.labelling.schema.paths import answer_at
+from annotation.labelling.selectors.dialogue_labels import annotators_of
 from annotation.labelling.selectors.disputes import (
     describe_disputes,
     dispute_for,
@@ -38,12 +40,15 @@ from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.reasons import MAX_REASON
 from common.refusals import NotFound, Refusal
 from dialogues.models import Dialogue
+from dialogues.selectors import languages_of
 from frontend.pages.labelling.disagreement import differences_in_words
 from frontend.pages.labelling.question_form import posted_answers, question_form_data
 from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.dialogues import openings_by_dialogue
+from frontend.ui.filters import Filter, chosen_filters, filter_choices
 from frontend.ui.labels import answer_in_words
 from frontend.ui.paging import parse_number
+from projects.models import Project
 from projects.roles import Capability
 
 PAGE_SIZE = 25
@@ -56,7 +61,9 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
     """The disputes that need a decision, and the latest decisions."""
     user = signed_in(request)
     project = labelling_project(user, slug, Capability.DECIDE)
-    page = Paginator(with_answers(disputes_for(user, project)), PAGE_SIZE).get_page(
+    filters = _filters(project)
+    chosen = chosen_filters(request.GET, filters)
+    page = Paginator(with_answers(_filtered(disputes_for(user, project), chosen)), PAGE_SIZE).get_page(
         parse_number(request.GET.get("page")) or 1
     )
     cases, decided = describe_disputes(list(page.object_list)), recent_decisions(project)
@@ -69,6 +76,8 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "title": _("Disputes"),
         "page": page,
+        "filters": filter_choices(filters, chosen),
+        "is_filtered": bool(chosen),
         "cases": [(case, differences_in_words(case.differing, by_key, language)) for case in cases],
         "decided": decided,
         "openings": openings_by_dialogue(
@@ -77,6 +86,23 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
         ),
     }
     return render(request, "labelling/disputes/list.html", context)
+
+
+def _filters(project: Project) -> list[Filter]:
+    """By language if there are several, and by annotator."""
+    languages, people = languages_of(project), annotators_of(project)
+    filters = [Filter("language", gettext_lazy("Language"), gettext_lazy("Every language"), languages)]
+    by_person = Filter("annotator", gettext_lazy("Annotator"), gettext_lazy("Every annotator"), people)
+    return [*(filters if len(languages) > 1 else []), by_person]
+
+
+def _filtered(rows: QuerySet[Task], chosen: Mapping[str, str]) -> QuerySet[Task]:
+    if language := chosen.get("language"):
+        rows = rows.filter(dialogue__language=language)
+    if annotator := chosen.get("annotator"):
+        live = Submission.objects.filter(task=OuterRef("pk"), annotator=int(annotator), superseded_at=None)
+        rows = rows.filter(Exists(live))
+    return rows
 
 
 def _language() -> str:

@@ -7,6 +7,8 @@ from uuid import uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import Value
+from django.db.models.functions import Coalesce, Lower, NullIf
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -20,7 +22,7 @@ from django_htmx.http import trigger_client_event
 from accounts.services import ONE_TIME_PASSWORD_DAYS, find_person
 from common.refusals import Refusal
 from frontend.pages.requests import posted_uuid, signed_in
-from frontend.ui.paging import keyset_page
+from frontend.ui.sorting import Column, chosen_sorting, sorted_page
 from projects.models import Membership, Project, Protocol, Role
 from projects.password_links.selectors import renewable_people
 from projects.password_links.services import make_member_link
@@ -36,6 +38,13 @@ from projects.services import (
     set_member,
     set_member_languages,
 )
+
+NEWEST = "-joined"
+COLUMNS = {
+    "joined": Column("pk", falls_first=True),
+    "name": Column(Lower(Coalesce(NullIf("user__display_name", Value("")), "user__username"))),
+    "group": Column("group"),
+}
 
 
 class RolesForm(forms.Form):
@@ -95,11 +104,13 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
 def _render(request: HttpRequest, project: Project, **more: Any) -> HttpResponse:
     search = request.GET.get("q", "").replace("\0", "").strip()[:150]
     rows = members_of(project, search)
-    page = keyset_page(rows, request.GET.get("before"))
+    sorting = chosen_sorting(request.GET, COLUMNS, NEWEST)
+    page = sorted_page(rows, sorting, request.GET.get("before"))
     context: dict[str, Any] = {
         "project": project,
         "title": _("Members"),
         "page": page,
+        "sorting": sorting,
         "count": members_of(project).count(),
         "search": search,
         "groups": groups_of(project),

@@ -22,6 +22,7 @@ from annotation.labelling.services.replanning import Replanned, check_replan, re
 from common.refusals import Refusal
 from dialogues.selectors import imports_of
 from frontend.pages.requests import signed_in
+from frontend.ui.paging import parse_number
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import groups_of
@@ -29,6 +30,15 @@ from projects.selectors import groups_of
 EVERYBODY = "-"
 GROUP = "="  # before the name of a group, which may itself be "-"
 IMPORTS_SHOWN = 50
+MAX_CHOSEN = 1000  # dialogues
+
+
+class DialogueIds(forms.Field):
+    """The primary keys of chosen dialogues; what is no number is left out."""
+
+    def clean(self, value: Any) -> list[int]:
+        keys = [parse_number(str(one)) for one in value or []]
+        return sorted({key for key in keys if key is not None})[:MAX_CHOSEN]
 
 
 class ReplanForm(forms.Form):
@@ -49,6 +59,7 @@ class ReplanForm(forms.Form):
     )
     of_group = forms.ChoiceField(label=gettext_lazy("Only dialogues that are labelled by"), required=False)
     of_import = forms.ChoiceField(label=gettext_lazy("Only dialogues of the import"), required=False)
+    of_dialogues = DialogueIds(widget=forms.MultipleHiddenInput, required=False)
     request_id = forms.UUIDField(widget=forms.HiddenInput, required=False)
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
@@ -78,6 +89,7 @@ class ReplanForm(forms.Form):
             priority=data["priority"],
             of_group=_group_named(data["of_group"]),
             of_import=data["of_import"] or None,
+            of_dialogues=data["of_dialogues"] or None,
         )
 
 
@@ -116,6 +128,7 @@ def _render(
         "title": _("Change what is still to be labelled"),
         "form": form,
         "preview": preview,
+        "chosen": len(form.cleaned_data.get("of_dialogues", [])) if form.is_bound else 0,
         "request_id": uuid4(),
     }
     failed = form.is_bound and bool(form.errors)

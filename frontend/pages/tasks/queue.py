@@ -13,6 +13,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -21,11 +22,15 @@ from annotation.authoring.selectors.queue import finished_assignments, vetoed_as
 from annotation.expert_review.services import acknowledge_veto
 from annotation.labelling.selectors.workbench import assignments_to_confirm, labelling_progress
 from annotation.onboarding.selectors.admission import admission_needed
+from annotation.tasks.models.work import TaskState
 from annotation.tasks.selectors.queue import open_assignments, task_counts, today_of
 from annotation.tasks.selectors.settings import work_settings
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
+from dialogues.models import ReviewState
+from dialogues.selectors import languages_of
 from frontend.pages.requests import posted_uuid, signed_in
+from frontend.ui.filters import Filter, chosen_filters, filter_choices
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Protocol
 from projects.roles import Capability
@@ -33,6 +38,18 @@ from projects.selectors import project_for
 
 VETOED_SHOWN = 30
 FINISHED_SHOWN = 20
+AUTHORED_FILTERS = [
+    Filter("review", gettext_lazy("Review"), gettext_lazy("Every review"), ReviewState.choices)
+]
+LABELLED_FILTERS = [
+    Filter(
+        "label",
+        gettext_lazy("Labels"),
+        gettext_lazy("Every state"),
+        [(state.value, state.label) for state in TaskState],
+    )
+]
+COLUMN_OF = {"review": "dialogue__review_state", "label": "task__state", "language": "dialogue__language"}
 
 
 @login_required
@@ -83,7 +100,7 @@ def _render(
         "open": [(row, row.dialogue.utterance_count // 2) for row in open_assignments(user, project)],
         "came_back": vetoed_assignments(user, project)[:VETOED_SHOWN],
         "read_before": vetoed_assignments(user, project, read=True)[:VETOED_SHOWN],
-        "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
+        **_finished(request, user, project, AUTHORED_FILTERS),
         "today": today_of(user, project),
         "counts": task_counts(project, user),
         "least": project.authoring.min_rounds,
@@ -102,11 +119,31 @@ def _render_labelling(request: HttpRequest, user: User, project: Project) -> Htt
         "open": open_assignments(user, project),
         "to_confirm": assignments_to_confirm(user, project).count(),
         "test": admission_needed(user, project),
-        "page": keyset_page(finished_assignments(user, project), request.GET.get("before"), FINISHED_SHOWN),
+        **_finished(request, user, project, _labelled_filters(project)),
         "today": today_of(user, project),
         "progress": labelling_progress(project),
     }
     return render(request, "tasks/queue/labelling.html", context)
+
+
+def _labelled_filters(project: Project) -> list[Filter]:
+    """By the state of the labels, and by language if there are several."""
+    languages = languages_of(project)
+    by_language = Filter("language", gettext_lazy("Language"), gettext_lazy("Every language"), languages)
+    return [*LABELLED_FILTERS, *([by_language] if len(languages) > 1 else [])]
+
+
+def _finished(request: HttpRequest, user: User, project: Project, filters: list[Filter]) -> dict[str, Any]:
+    """The context of the list of finished dialogues."""
+    chosen = chosen_filters(request.GET, filters)
+    rows = finished_assignments(user, project).filter(
+        **{COLUMN_OF[name]: value for name, value in chosen.items()}
+    )
+    return {
+        "page": keyset_page(rows, request.GET.get("before"), FINISHED_SHOWN),
+        "filters": filter_choices(filters, chosen),
+        "is_filtered": bool(chosen),
+    }
 
 
 def time_element(at: datetime) -> SafeString:

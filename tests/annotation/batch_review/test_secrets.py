@@ -49,6 +49,21 @@ def test_a_dialogue_of_a_blind_sample_shows_no_label(client: Client, drawn: Samp
     assert not shows_label(dialogue(client, carla, second))
 
 
+def test_labels_of_a_blind_sample_are_not_found_by_their_value(
+    client: Client, drawn: Sample, carla: User, mara: User
+) -> None:
+    def found_by(reader: User) -> set[int]:
+        client.force_login(reader)
+        addresses = [f"/p/quality/dialogues/?final=quality%3D{value}" for value in (2, 1, 0, -1, -2)]
+        return {
+            dialogue.pk for address in addresses for dialogue, _actions in client.get(address).context["rows"]
+        }
+
+    secret = {item.task.dialogue_id for item in sample_items(drawn)}
+    assert secret <= found_by(mara)
+    assert found_by(carla) == found_by(mara) - secret
+
+
 def test_dialogues_outside_the_sample_show_their_labels(client: Client, drawn: Sample, carla: User) -> None:
     others = drawn.round.tasks.exclude(drawn__sample=drawn)
     for task in others:
