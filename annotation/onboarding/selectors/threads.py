@@ -1,6 +1,6 @@
 """Reading threads. Annotators see those on dialogues that they hold or labelled, without names."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,11 +39,20 @@ def _own_dialogues(user: User) -> QuerySet[Assignment]:
 
 
 def visible_threads(
-    user: User, project: Project, *, state: str = "", unread: bool = False
+    user: User,
+    project: Project,
+    *,
+    state: str = "",
+    unread: bool = False,
+    granted: Set[Capability] | None = None,
 ) -> QuerySet[Thread]:
-    """The threads that the person may read, with `unread` and the first message as `question`."""
+    """The threads that the person may read, with `unread` and the first message as `question`.
+
+    granted: the person's capabilities in the project; None: they are looked up.
+    """
     rows = Thread.objects.filter(project=project)
-    if not sees_all_threads(user, project):
+    may = capabilities_of(user, project) if granted is None else granted
+    if Capability.READ_DIALOGUES not in may:
         rows = rows.filter(Q(asker=user) | Exists(_own_dialogues(user)))
     if state in ThreadState.values:
         rows = rows.filter(state=state)

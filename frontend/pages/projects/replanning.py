@@ -34,7 +34,7 @@ MAX_CHOSEN = 1000  # dialogues
 
 
 class DialogueIds(forms.Field):
-    """The primary keys of chosen dialogues; what is no number is left out."""
+    """The primary keys of chosen dialogues. Leaves out what is not a number."""
 
     def clean(self, value: Any) -> list[int]:
         keys = [parse_number(str(one)) for one in value or []]
