@@ -1,7 +1,7 @@
 """The dialogues of a project: a list with filters and a search, and each dialogue with its history."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, cast
 from uuid import UUID
@@ -257,7 +257,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
         "dialogue": dialogue,
         "shown": build_rows(list(utterances)),
-        "threads_at": threads_at(user, dialogue),
+        "threads_at": threads_at(user, dialogue, granted),
         "begin": begin,
         "earlier": max(0, begin - UTTERANCES_SHOWN) if begin else None,
         "later": end if dialogue.utterance_count > end else None,
@@ -278,9 +278,10 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
     return render(request, "data/dialogues/dialogue.html", context)
 
 
-def threads_at(user: User, dialogue: Dialogue) -> dict[int, list[Thread]]:
+def threads_at(user: User, dialogue: Dialogue, granted: Set[Capability]) -> dict[int, list[Thread]]:
     """The threads about single utterances that the user may read, by position; at most THREADS_SHOWN."""
-    rows = visible_threads(user, dialogue.project).filter(dialogue=dialogue, position__isnull=False)
+    rows = visible_threads(user, dialogue.project, granted=granted)
+    rows = rows.filter(dialogue=dialogue, position__isnull=False)
     by_position: dict[int, list[Thread]] = {}
     for thread in rows.order_by("created_at")[:THREADS_SHOWN]:
         by_position.setdefault(cast(int, thread.position), []).append(thread)

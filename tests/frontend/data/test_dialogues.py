@@ -206,7 +206,7 @@ def test_a_dialogue_costs_the_same_queries_however_long_it_is(
     turns = [{"utterance": str(number), "response_candidates": ["x"] * 7} for number in range(150)]
     imported(project, [{"conversation": turns}])
     dialogue = Dialogue.objects.get()
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(19):
         read(erics_browser, dialogue)
 
 

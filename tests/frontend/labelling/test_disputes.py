@@ -78,11 +78,11 @@ def test_the_queries_of_the_list_do_not_grow(
 ) -> None:
     client = signed(tina)
     disputed(anna, bela, quality)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         client.get("/p/quality/disputes/")
     for _more in range(2):
         disputed(anna, bela, quality)
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(16):
         client.get("/p/quality/disputes/")
 
 
@@ -434,7 +434,7 @@ def test_the_queries_do_not_grow_with_the_utterances(
 ) -> None:
     task = helpdesk(mara, utterances=2000, people=19)
     client = signed(joins("tina", task.project, Role.TRAINER))
-    with django_assert_max_num_queries(21):
+    with django_assert_max_num_queries(22):
         page = client.get(f"/p/helpdesk/dialogues/{task.dialogue_id}/?from=1800")
     assert len(page.context["utterance_labels"]) == 200
     assert page.context["more_differing"] == 450

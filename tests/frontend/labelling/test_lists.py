@@ -1,6 +1,7 @@
 """Lists of a labelling project: sorted, filtered by label, language and person, and dialogues chosen for a change."""
 
 import re
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -35,7 +36,7 @@ def give_final_label(dialogue: Dialogue, quality: int, reasons: list[str]) -> No
         task=task,
         project=dialogue.project,
         dialogue=dialogue,
-        schema=dialogue.project.labelling.schema,
+        schema=dialogue.project.labelling.schema,  # type: ignore[misc]
         answers={"dialogue": {"quality": quality, f"reasons_{quality}": reasons}, "utterances": {}},
         origin=LabelOrigin.UNANIMOUS,
     )
@@ -68,9 +69,9 @@ def test_dialogues_are_found_by_their_final_label(mara: User, quality: Project) 
 
 def test_chosen_dialogues_get_another_priority_after_a_preview(mara: User, quality: Project) -> None:
     first, second, third = Dialogue.objects.order_by("pk")
-    client = signed(mara)
+    client: Any = signed(mara)
     assert f'name="of_dialogues" value="{first.pk}" form="selected"' in client.get(DIALOGUES).content.decode()
-    chosen = {"of_dialogues": [first.pk, third.pk, "x"], "priority": -5}
+    chosen: dict[str, Any] = {"of_dialogues": [first.pk, third.pk, "x"], "priority": -5}
     page = client.get(REPLAN, chosen).content.decode()
     assert "Only the 2 dialogues that you selected." in page
     assert "Changes 2 dialogues." in page
@@ -89,7 +90,7 @@ def test_only_who_configures_chooses_dialogues(
 
 def test_the_api_changes_only_the_dialogues_that_it_names(mara: User, quality: Project) -> None:
     first = Dialogue.objects.earliest("pk")
-    client = signed(mara)
+    client: Any = signed(mara)
     address = "/api/v1/projects/quality/labelling/replans/"
     assert client.get(address, {"priority": 4, "of_dialogues": [first.pk]}).json()["changed"] == 1
     sent = {"id": str(uuid4()), "priority": 4, "of_dialogues": [first.pk]}
@@ -102,8 +103,8 @@ def test_disputes_are_filtered_by_language_and_annotator(
     anna: User, bela: User, tina: User, quality: Project
 ) -> None:
     task = disputed(anna, bela, quality)
-    Dialogue.objects.filter(pk=task.dialogue_id).update(language="zh")
-    Dialogue.objects.exclude(pk=task.dialogue_id).update(language="en")
+    Dialogue.objects.filter(tasks=task).update(language="zh")
+    Dialogue.objects.exclude(tasks=task).update(language="en")
     address, client = "/p/quality/disputes/", signed(tina)
     for query, count in (("", 1), ("?language=zh", 1), ("?language=en", 0), (f"?annotator={anna.pk}", 1)):
         assert len(client.get(address + query).context["cases"]) == count
@@ -115,7 +116,7 @@ def test_own_submissions_are_filtered_by_language_and_state(anna: User, bela: Us
     task = disputed(anna, bela, quality)
     other = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
     Assignment.objects.filter(pk=other.pk).update(state="submitted")
-    Dialogue.objects.filter(pk=task.dialogue_id).update(language="zh")
+    Dialogue.objects.filter(tasks=task).update(language="zh")
     Dialogue.objects.filter(pk=other.dialogue_id).update(language="en")
     client = signed(anna)
     for query, expected in (
