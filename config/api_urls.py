@@ -31,6 +31,7 @@ v1 = [
     path("", include("jobs.api")),
     path("", include("dialogues.api")),
     path("", include("generation.api")),
+    path("", include("annotation.people.api")),
     path("", include("annotation.tasks.api")),
     path("", include("annotation.labelling.agreement_api")),
     path("", include("annotation.authoring.api")),

@@ -34,6 +34,7 @@ from frontend.pages.projects import (
     members,
     new_project,
     overview,
+    person,
     replanning,
     settings,
 )
@@ -53,6 +54,7 @@ urlpatterns = [
     *history.urlpatterns,
     *schema.urlpatterns,
     *members.urlpatterns,
+    *person.urlpatterns,
     *invitations.urlpatterns,
     *invitation.urlpatterns,
     *job_list.urlpatterns,

@@ -50,6 +50,15 @@ class Project(models.Model):
     )
     guidelines_en = models.TextField(_("guidelines (English)"), blank=True)
     guidelines_zh = models.TextField(_("guidelines (Chinese)"), blank=True)
+    hourly_rate = models.DecimalField(
+        _("cost of an hour"),
+        max_digits=8,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        help_text=_("Of active work; empty: no cost is shown."),
+    )
+    currency = models.CharField(_("currency"), max_length=8, blank=True, default="", db_default="")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     archived_at = models.DateTimeField(null=True, blank=True)
 

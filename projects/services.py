@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from projects.locking import lock_project
 from projects.models import Event, Membership, Project, Role
 from projects.transitions import record, record_request
 
+MAX_CURRENCY, MAX_RATE = 8, 1_000_000
 EDITABLE = ("title", "description", "language", "guidelines_en", "guidelines_zh")
 MAX_TEXT = 200_000
 MAX_GROUP_NAME = 40
@@ -61,6 +63,25 @@ def update_project(
     stored.save(update_fields=changed)
     # The old texts are kept: guidelines are what submissions were written under.
     record(stored, kind="edited", project=stored, actor=actor, data={"before": before, "changed": changed})
+    return stored
+
+
+@transaction.atomic
+def set_hourly_rate(
+    *, project: Project, actor: User | None, hourly_rate: Decimal | None, currency: str
+) -> Project:
+    """Set what an hour of active work costs; None: no cost is shown. Safe to repeat. Raises Invalid."""
+    currency = currency.strip()
+    if len(currency) > MAX_CURRENCY or "\0" in currency:
+        raise Invalid(_("A currency has at most %(n)d characters.") % {"n": MAX_CURRENCY}, field="currency")
+    if hourly_rate is not None and not 0 <= hourly_rate < MAX_RATE:
+        raise Invalid(_("An hour costs between 0 and %(n)d.") % {"n": MAX_RATE}, field="hourly_rate")
+    stored = lock_project(project.pk)
+    if (stored.hourly_rate, stored.currency) != (hourly_rate, currency):
+        stored.hourly_rate, stored.currency = hourly_rate, currency
+        stored.save(update_fields=["hourly_rate", "currency"])
+        name = "" if hourly_rate is None else f"{hourly_rate} {currency}".strip()
+        record(stored, kind="rate_changed", project=stored, actor=actor, data={"name": name})
     return stored
 
 

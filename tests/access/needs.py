@@ -162,6 +162,7 @@ AUTHORING_PAGES: Table = {
     "* p/{slug}/settings/[!l]*": CONFIGURE,
     "* p/{slug}/settings/": CONFIGURE,
     "* p/{slug}/members/*": MEMBERS,
+    "* p/{slug}/people/*": MEMBERS,
     "* p/{slug}/invitations/*": MEMBERS,
     "POST p/{slug}/jobs/{job_id}/*": IMPORT,  # the world's job is an import
     "* p/{slug}/jobs/*": JOBS,

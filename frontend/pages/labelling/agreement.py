@@ -113,12 +113,12 @@ def _build_charts(request: HttpRequest, project: Project, latest: LatestStatisti
 
 def _titles(project: Project, statistics: StoredStatistics) -> list[tuple[str, str]]:
     """Each question with its name and its text."""
-    words = {one.name: _question_text(one) for one in rated_questions(project)}
+    words = {one.name: question_text(one) for one in rated_questions(project)}
     names = [one["name"] for one in statistics.numbers["questions"]]
     return [(name, f"{name} · {words[name]}" if name in words else name) for name in names]
 
 
-def _question_text(question: RatedQuestion) -> str:
+def question_text(question: RatedQuestion) -> str:
     text = Truncator(in_language(question.question.text)).chars(TITLE)
     return f"{text} · {in_language(question.option.text)}" if question.option else text
 

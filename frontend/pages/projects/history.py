@@ -60,6 +60,7 @@ WORDS: Final[dict[str, str | Promise]] = {
     "gold_retired": gettext_lazy("Gold example retired"),
     "state": gettext_lazy("State changed"),
     "project_deleted": gettext_lazy("Project deleted"),
+    "rate_changed": gettext_lazy("Cost of an hour changed"),
     "dialogue_deleted": gettext_lazy("Dialogue deleted for good"),
     "invited_by_link": gettext_lazy("People were invited by link"),
     "invited_again": gettext_lazy("A person got a new one-time password"),

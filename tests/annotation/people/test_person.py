@@ -1,0 +1,105 @@
+"""A person's page: for managers only, with the numbers of their work, and the cost at the project's rate."""
+
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from accounts.models import User
+from annotation.labelling.models.labels import Submission
+from annotation.labelling.services.statistics import current_statistics
+from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.people.selectors import person_report
+from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.claiming import claim_next_task
+from common.refusals import Invalid
+from projects.models import Event, Project
+from projects.services import set_hourly_rate
+from tests.annotation.batch_review.conftest import diqad_answers
+
+pytestmark = pytest.mark.django_db
+
+
+def label_all(project: Project, person: User, score: int) -> None:
+    for _n in range(3):
+        held = claim_next_task(annotator=person, project=project, claim_id=uuid4())
+        sent = SentLabels(id=uuid4(), schema=1, answers=diqad_answers(score))
+        submit_labels(annotator=person, assignment_id=held.pk, sent=sent)
+    Submission.objects.filter(annotator=person).update(active_ms=1_200_000)
+
+
+def test_the_numbers_are_those_of_the_persons_work(
+    quality: Project, anna: User, bela: User, mara: User
+) -> None:
+    label_all(quality, anna, 2)
+    label_all(quality, bela, 2)
+    current_statistics(project=quality)
+    set_hourly_rate(project=quality, actor=mara, hourly_rate=Decimal(30), currency="EUR")
+    quality.refresh_from_db()
+    report = person_report(quality, anna)
+    assert (report.seconds.value, report.seconds.n, report.finished) == (1200, 3, 3)
+    assert (report.active_hours, report.cost, report.cost_per_dialogue) == (1, 30, 10)
+    assert [n for _monday, n in report.weeks] == [3]
+    agreement = {one.name: (one.share, one.n, one.is_faint) for one in report.agreement}
+    assert agreement["quality"] == (1.0, 3, True)
+
+
+def test_a_week_without_work_is_shown(quality: Project, anna: User) -> None:
+    label_all(quality, anna, 2)
+    first = Assignment.objects.filter(annotator=anna).earliest("pk")
+    assert first.submitted_at is not None
+    Assignment.objects.filter(pk=first.pk).update(submitted_at=first.submitted_at - timedelta(days=14))
+    assert [n for _monday, n in person_report(quality, anna).weeks] == [1, 0, 2]
+
+
+def test_the_page_is_for_managers_and_sets_the_rate(
+    quality: Project, anna: User, tina: User, mara: User, client: Client
+) -> None:
+    label_all(quality, anna, 2)
+    address = f"/p/quality/people/{anna.pk}/"
+    client.force_login(mara)
+    assert address in client.get("/p/quality/members/").text
+    shown = client.get(address).text
+    assert "Time per label, median" in shown
+    assert f"?annotator={anna.pk}" in shown
+    assert "Cost of an hour" in shown
+    client.post(f"{address}rate/", {"hourly_rate": "12.50", "currency": "EUR"})
+    client.post(f"{address}rate/", {"hourly_rate": "12.50", "currency": "EUR"})
+    assert "12.50 EUR" in client.get(address).text
+    assert Event.objects.filter(kind="rate_changed").count() == 1
+    assert client.get(f"{address}weeks.csv").status_code == 200
+    answer = client.get(f"/api/v1/projects/quality/members/{anna.username}/report/").json()
+    assert (answer["finished"], answer["cost"], answer["seconds"]["n"]) == (3, "12.50", 3)
+    for other in (anna, tina):
+        client.force_login(other)
+        assert client.get(address).status_code == 403
+
+
+def test_the_page_needs_as_many_queries_for_much_as_for_little(
+    quality: Project, anna: User, mara: User, client: Client
+) -> None:
+    client.force_login(mara)
+    counts = []
+    label_all(quality, anna, 2)
+    for _n in range(2):
+        with CaptureQueriesContext(connection) as seen:
+            client.get(f"/p/quality/people/{anna.pk}/")
+        counts.append(len(seen))
+        extra = Assignment.objects.filter(annotator=anna).first()
+        assert extra is not None
+        rows = [Submission.objects.filter(assignment=extra).earliest("stored_at")]
+        for number in range(2, 12):
+            copy = Submission.objects.get(pk=rows[0].pk)
+            copy.pk, copy.revision, copy.superseded_at = uuid4(), number, copy.stored_at
+            copy.save(force_insert=True)
+    assert counts[0] == counts[1]
+    assert counts[0] <= 40
+
+
+def test_a_rate_must_be_a_rate(quality: Project, mara: User) -> None:
+    with pytest.raises(Invalid):
+        set_hourly_rate(project=quality, actor=mara, hourly_rate=Decimal(-1), currency="EUR")
