@@ -34,6 +34,7 @@ NAMES = {
         "{evaluation_id}/{name}": "report",
         "{suffix}": "json",
     },
+    "p/{slug}/people/{of}/{name}.{suffix}": {"{of}/{name}": "weeks"},
     "p/{slug}/collections/{pk}/{name}.{suffix}": {"{pk}/{name}": "report", "{suffix}": "json"},
 }
 
@@ -67,6 +68,7 @@ def create_world() -> World:
         "tokens/{token_id}": token.pk,
         "password-link/{link_id}": link.url.partition("?")[0].strip("/").rpartition("/")[2],
         "people/{user_id}": people[COLLEAGUE].pk,
+        "people/{of}": people[COLLEAGUE].pk,
     }
     worlds = {
         "authoring": create_authoring_world(people, other),
