@@ -19,6 +19,7 @@ import redis
 from django.conf import settings
 from django.db import DatabaseError, NotSupportedError, connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.utils import translation
 from django.utils.translation import gettext as _
 
@@ -115,8 +116,28 @@ def migrations() -> Iterable[Finding]:
             _("Migrations are pending ({count}): {names}").format(count=len(pending), names=names),
             _("Run: manage.py migrate"),
         )
-    else:
+    unknown = _migrations_of_newer_code(executor.loader)
+    if unknown:
+        yield Finding(
+            "problem",
+            _("The database is newer than this code, which lacks its migrations ({count}): {names}").format(
+                count=len(unknown), names=", ".join(unknown[:3])
+            ),
+            _("Run the newer code, or go back by restoring a backup (docs/operators/upgrade.md)."),
+        )
+    if not pending and not unknown:
         yield Finding("ok", _("Every migration is applied."))
+
+
+def _migrations_of_newer_code(loader: MigrationLoader) -> list[str]:
+    """Applied migrations of installed apps that are not on disk. Those that a squashed one replaces count as known."""
+    replaced = {key for migration in loader.disk_migrations.values() for key in migration.replaces}
+    known = loader.disk_migrations.keys() | replaced
+    return [
+        f"{app}.{name}"
+        for app, name in sorted(loader.applied_migrations)
+        if app in loader.migrated_apps and (app, name) not in known
+    ]
 
 
 def broker() -> Iterable[Finding]:

@@ -261,3 +261,11 @@ def test_a_migration_that_was_not_applied_is_named(settings: Settings) -> None:
     (finding,) = doctor.migrations()
     assert (finding.state, finding.remedy) == ("problem", "Run: manage.py migrate")
     assert "jobs.0004_folders_and_indexes" in finding.what
+
+
+@pytest.mark.django_db
+def test_old_code_on_a_newer_database_is_reported() -> None:
+    MigrationRecorder(connection).record_applied("jobs", "9999_of_newer_code")
+    (finding,) = doctor.migrations()
+    assert (finding.state, "jobs.9999_of_newer_code" in finding.what) == ("problem", True)
+    assert "restoring a backup" in finding.remedy
