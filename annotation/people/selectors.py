@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import TruncWeek
 from django.utils import timezone
 
@@ -62,9 +62,7 @@ class PersonReport:
 def person_report(project: Project, person: User) -> PersonReport:
     """About fifteen queries for any amount of work; agreement is read from the stored statistics."""
     labels = project.protocol == Protocol.LABELLING
-    works = Submission.objects if labels else Turn.objects.filter(undone_at=None)
-    own = {"project": project, "annotator": person} if labels else _of_author(project, person)
-    rows = works.filter(**own)
+    rows: Any = _labels_of(project, person) if labels else _turns_of(project, person)
     hours = (rows.aggregate(ms=Sum("active_ms"))["ms"] or 0) / 3_600_000
     finished = _finished(project, person).count()
     cost = None if project.hourly_rate is None else project.hourly_rate * Decimal(str(round(hours, 4)))
@@ -81,8 +79,12 @@ def person_report(project: Project, person: User) -> PersonReport:
     )
 
 
-def _of_author(project: Project, person: User) -> dict[str, Any]:
-    return {"assignment__project": project, "assignment__annotator": person}
+def _labels_of(project: Project, person: User) -> QuerySet[Submission]:
+    return Submission.objects.filter(project=project, annotator=person)
+
+
+def _turns_of(project: Project, person: User) -> QuerySet[Turn]:
+    return Turn.objects.filter(undone_at=None, assignment__project=project, assignment__annotator=person)
 
 
 def _seconds(rows: Any) -> Estimate:
