@@ -38,6 +38,12 @@ BASELINES: Final = {
     "question": gettext_lazy("one that asks"),
     "improbable": gettext_lazy("the least probable"),
 }
+CONTROLS: Final = {
+    "lexical": gettext_lazy("by n-grams without the context"),
+    "over_lexical": gettext_lazy("model − n-grams"),
+    "other_context": gettext_lazy("by the model, with contexts of other dialogues"),
+    "over_other_context": gettext_lazy("own context − other context"),
+}
 GROUPS: Final = {
     "by_domain": gettext_lazy("Where does it rank well, by domain?"),
     "by_language": gettext_lazy("Where does it rank well, by language?"),
@@ -187,7 +193,7 @@ def _draw_dots(
 
 
 def draw_ranking(report: Figures) -> Chart:
-    """P@1, MRR and MAP by both scores, their paired difference, and baselines without a model."""
+    """P@1, MRR and MAP by both scores, their paired difference, controls, and baselines without a model."""
     figures, title = report.get("overall", {}), _("How high does it rank the human reply?")
     by_measure = [{by: get_figure(figures, by, key) for by in RANKED_BY} for key in RANKINGS]
     svg = _draw_dots(list(RANKINGS.values()), by_measure, (), _("from 0 to 1, 1: always first"), title)
@@ -201,6 +207,11 @@ def draw_ranking(report: Figures) -> Chart:
         for name, by in scores.items()
         for key, short in RANKINGS.items()
         if (estimate := find_estimate(figures, name, key))
+    ]
+    rows += [
+        [f"P@1, {name}", *estimate.cells()]
+        for key, name in CONTROLS.items()
+        if (estimate := find_estimate(report, "controls", key, "p_at_1"))
     ]
     rows += [
         [f"P@1, {name}", *estimate.cells()]

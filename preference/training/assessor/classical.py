@@ -1,8 +1,6 @@
 """The baselines without a neural network (DiQAD, Table 3), through scikit-learn.
 
-Features: TF-IDF of n-grams. Words (1 and 2 of them) are found in text with spaces; characters (1 to 4) in all text. A
-Chinese text has no spaces and gives characters only, where 1 to 4 of them are about as much as 1 or 2 words. N-grams
-are hashed into columns, because a dictionary of those of 100,000 dialogues takes gigabytes.
+Features: TF-IDF of n-grams (`common.n_grams`).
 
 - majority: the shares of the classes in training, for every dialogue
 - naive_bayes: multinomial (McCallum and Nigam, 1998)
@@ -22,11 +20,10 @@ import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
-from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from measures.bootstrap import Floats
@@ -34,11 +31,8 @@ from measures.classification import classification
 from preference.training.assessor.data import LabelledDialogue, Turns, turns_of
 from preference.training.assessor.input_text import input_text
 from preference.training.assessor.task import PredictionTask
+from preference.training.common.n_grams import NGrams
 
-# Letters and digits, but no Chinese characters: those have no words between spaces.
-WORD = r"[^\W_\u3400-\u9fff]+"
-COLUMNS = 2**18  # of each kind of n-gram
-LEAST_DIALOGUES = 2  # that have an n-gram; others say nothing about new dialogues, and cost time
 BOOSTED_COLUMNS = 1000  # trees need a dense table: 4 bytes for each of these and every dialogue
 SMOOTHING = (0.01, 0.1, 1.0)  # of naive Bayes
 PENALTIES = (0.3, 1.0, 3.0, 10.0)  # inverse strength, of logistic regression
@@ -80,30 +74,6 @@ def fit_classical(
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = [ClassicalClassifier(n_grams, model.fit(features, labels), task) for model in models]
     return max(fitted, key=lambda classifier: _macro_f1(classifier, valid))
-
-
-class NGrams:
-    """From texts to a sparse table of TF-IDF, shape (texts, columns), with what it learned from the training texts."""
-
-    def __init__(self) -> None:
-        words = _hashed(analyzer="word", token_pattern=WORD, ngram_range=(1, 2))
-        characters = _hashed(analyzer="char", ngram_range=(1, 4))
-        self._counts = FeatureUnion([("words", words), ("characters", characters)])
-        self._weights = TfidfTransformer(sublinear_tf=True)
-        self._columns = np.zeros(0, np.int64)
-
-    def fit_transform(self, texts: Sequence[str]) -> Any:
-        counts = self._counts.fit_transform(texts).tocsr()
-        self._columns = np.flatnonzero(counts.getnnz(axis=0) >= LEAST_DIALOGUES)
-        return self._weights.fit_transform(counts[:, self._columns])
-
-    def transform(self, texts: Sequence[str]) -> Any:
-        return self._weights.transform(self._counts.transform(texts).tocsr()[:, self._columns])
-
-
-def _hashed(**options: Any) -> HashingVectorizer:
-    # Without signs, because naive Bayes and chi² take counts.
-    return HashingVectorizer(n_features=COLUMNS, alternate_sign=False, norm=None, dtype=np.float32, **options)
 
 
 def _texts(dialogues: Sequence[Turns]) -> list[str]:

@@ -3,9 +3,9 @@
     python -m preference.training.joint.evaluation --data SNAPSHOT --model FOLDER [--split test] [--json]
 
 By preference score and by generation probability, side by side: MAP, MRR and P@1 of the human reply, their paired
-difference, pairwise accuracies and likelihood, over all turns and by domain, language and action. Ties count against
-the human reply. Every figure has a 95 % interval from resampling whole dialogues, because the turns of a dialogue are
-not independent.
+difference, pairwise accuracies and likelihood, over all turns and by domain, language and action. Beside them stand
+the rankings of controls that cannot have read the context (`controls`). Ties count against the human reply. Every
+figure has a 95 % interval from resampling whole dialogues, because the turns of a dialogue are not independent.
 
 The paper's figures for PLATO-XL with 11 billion parameters, to compare with: MAP 0.699, MRR 0.693, P@1 0.544 by
 preference score, and 0.303, 0.295, 0.112 by generation probability without joint training, which is close to chance
@@ -30,6 +30,7 @@ from preference.training.common.messages import ngettext
 from preference.training.common.output import sha256_of
 
 ALL = "all"
+TRAIN = "train"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -102,13 +103,15 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
     The split, its data and the model are named in it by content (SHA-256, version), so that two reports can be compared
     only if they are about the same turns.
     """
-    dialogues = dialogues_of_split(read_dialogues(options.data), options.split, options.data)
+    everything = read_dialogues(options.data)
+    dialogues = dialogues_of_split(everything, options.split, options.data)
     # Imported here because PyTorch takes seconds to load, and wrong data is to be reported at once.
     import torch
 
     from preference.training.joint.encoding import Encoder
     from preference.training.joint.evaluation import scoring
-    from preference.training.joint.evaluation.report import build_report
+    from preference.training.joint.evaluation.controls import control_figures, score_in_other_contexts
+    from preference.training.joint.evaluation.report import build_report, mean_logprob, preference
 
     model, head = scoring.load_ranker(
         options.model, untrained_head=options.untrained_head, seed=options.seed, device=options.device
@@ -120,6 +123,16 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
         torch.set_num_threads(options.threads)
     scores = scoring.score_turns(model, dialogues, encoder, seed=options.seed, progress=_show_progress)
     notes = list(encoder.notes)
+    controls = control_figures(
+        scores,
+        score_in_other_contexts(model, dialogues, encoder, seed=options.seed),
+        # Fitted on the very dialogues that are ranked, n-grams would know the answers.
+        [] if options.split in (TRAIN, ALL) else [each for each in everything if each.split == TRAIN],
+        score_of=preference if head else mean_logprob,
+        seed=options.seed,
+    )
+    if "lexical" not in controls:
+        notes.append(_("The n-grams need other dialogues, of the split train, to be fitted on."))
     if not head:
         notes.append(_("The model has no preference head: it is ranked by generation probability alone."))
     return {
@@ -132,6 +145,7 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
         "split": options.split,
         "seed": options.seed,
         **build_report(scores, dialogues, has_head=bool(head), seed=options.seed),
+        "controls": controls,
         "notes": notes,
     }
 

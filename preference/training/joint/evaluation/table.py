@@ -31,6 +31,12 @@ BASELINES = {
     "question": "one that asks",
     "improbable": "the least probable",
 }
+CONTROLS = {
+    "lexical": "n-grams, no context",
+    "over_lexical": "model - n-grams",
+    "other_context": "contexts exchanged",
+    "over_other_context": "model - exchanged",
+}
 
 
 def table(report: Report) -> str:
@@ -47,9 +53,10 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"{'human reply first, by':26}{'MAP':>24}{'MRR':>24}{'P@1':>24}"
     for key, name in RANKINGS:
         if key in overall:
-            yield f"{name:26}" + "".join(
-                f"{format_estimate(overall[key][measure]):>24}" for measure in ("map", "mrr", "p_at_1")
-            )
+            yield _ranking(name, overall[key])
+    for key, name in CONTROLS.items():
+        if key in report.get("controls", {}):
+            yield _ranking(name, report["controls"][key])
     for key, name in BASELINES.items():
         yield f"{name:26}{'':48}{format_estimate(overall['baselines'][key]):>24}"
     yield ""
@@ -60,6 +67,12 @@ def _lines(report: Report) -> Iterator[str]:
         yield from _group(report[key], name)
     for note in report.get("notes", []):
         yield f"\n{note}"
+
+
+def _ranking(name: str, figures: Report) -> str:
+    return f"{name:26}" + "".join(
+        f"{format_estimate(figures[measure]):>24}" for measure in ("map", "mrr", "p_at_1")
+    )
 
 
 def _pairs(overall: Report) -> Iterator[str]:
