@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dialogues.models import Dialogue, Utterance
-from preference.data.formats.replies import DrawContext
+from preference.data.formats.replies import SAMPLED, DrawContext
 from preference.data.formats.topics import stored_topic
 from preference.data.selectors.selection import Selection
 
-VERSION = "2"
+VERSION = "3"
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
@@ -65,5 +65,9 @@ def turn(utterance: Utterance) -> dict[str, Any]:
     if candidate_set and any(candidate.get("model_version") for candidate in candidate_set.candidates):
         row["candidate_versions"] = [
             candidate_set.version_of(index) for index in range(len(candidate_set.candidates))
+        ]
+    if candidate_set and any(candidate.get("seed") is not None for candidate in candidate_set.candidates):
+        row["candidate_sampling"] = [
+            {key: candidate.get(key) for key in SAMPLED} for candidate in candidate_set.candidates
         ]
     return row

@@ -1,7 +1,8 @@
 """Formats `preference`, `reward` and `kto` of TRL: the reply that was sent, and the replies it was preferred to.
 
 A turn gives a pair for every candidate that was not sent unchanged and, unless switched off, one with a random reply
-of another dialogue. TRL's trainers ignore the column `rejected_origin`.
+of another dialogue. The other columns say which reply a row is about, which model wrote the rejected one, and how it
+was drawn, to filter or weight rows by; TRL's trainers ignore them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +11,8 @@ from typing import Any
 from preference.data.formats.replies import RANDOM, Candidate, DrawContext, Reply, replies_of
 from preference.data.formats.sft import message
 
-VERSION = "1"
+VERSION = "2"
+HUMAN = "human"  # origin of the reply that was sent
 Message = dict[str, str]
 
 
@@ -23,7 +25,7 @@ def preference_rows(row: Mapping[str, Any], draw_context: DrawContext) -> Iterat
                 "prompt": prompt,
                 "chosen": chosen,
                 "rejected": [_answer(candidate.text)],
-                "rejected_origin": candidate.origin,
+                **_provenance(reply, candidate),
             }
 
 
@@ -33,16 +35,43 @@ def reward_rows(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[d
         prompt = _prompt(reply)
         chosen = [*prompt, _answer(reply.human)]
         for candidate in rejected:
-            yield {"chosen": chosen, "rejected": [*prompt, _answer(candidate.text)]}
+            yield {
+                "chosen": chosen,
+                "rejected": [*prompt, _answer(candidate.text)],
+                **_provenance(reply, candidate),
+            }
 
 
 def kto_rows(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
     """One row per reply: true for the one that was sent, false for those it was preferred to."""
     for reply, rejected in _pairs_of(row, draw_context):
         prompt = _prompt(reply)
-        yield {"prompt": prompt, "completion": [_answer(reply.human)], "label": True}
+        yield {
+            "prompt": prompt,
+            "completion": [_answer(reply.human)],
+            "label": True,
+            **reply.identity(),
+            "model_version": "",
+            "origin": HUMAN,
+        }
         for candidate in rejected:
-            yield {"prompt": prompt, "completion": [_answer(candidate.text)], "label": False}
+            yield {
+                "prompt": prompt,
+                "completion": [_answer(candidate.text)],
+                "label": False,
+                **reply.identity(),
+                "model_version": candidate.model_version,
+                "origin": candidate.origin,
+            }
+
+
+def _provenance(reply: Reply, rejected: Candidate) -> dict[str, Any]:
+    return {
+        "rejected_origin": rejected.origin,
+        **reply.identity(),
+        "model_version": rejected.model_version,
+        **rejected.provenance("rejected"),
+    }
 
 
 def _pairs_of(

@@ -32,6 +32,20 @@ def _json(name: str) -> pa.Field:
     return AS_JSON.with_name(name)
 
 
+def _sampling(prefix: str) -> list[tuple[str, pa.DataType]]:
+    """The columns of SAMPLED in `replies`."""
+    types = {"seed": WHOLE, "tokens": WHOLE, "logprob": NUMBER, "score": NUMBER, "warmth": NUMBER}
+    return [(prefix + name, type) for name, type in types.items()]
+
+
+IDENTITY = [("dialogue_id", TEXT), ("turn", WHOLE), ("language", TEXT)]
+REJECTED = [
+    ("rejected_origin", TEXT),
+    *IDENTITY,
+    ("model_version", TEXT),
+    ("rejected_position", WHOLE),
+    *_sampling("rejected_"),
+]
 UTTERANCE = pa.struct(
     [
         pa.field("utterance", TEXT),
@@ -43,6 +57,7 @@ UTTERANCE = pa.struct(
         pa.field("edit_distance", WHOLE),
         pa.field("model_version", TEXT),
         pa.field("candidate_versions", pa.list_(TEXT)),
+        pa.field("candidate_sampling", pa.list_(pa.struct([*_sampling("")]))),
         _json(REST),
     ]
 )
@@ -68,19 +83,25 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "quadruples": pa.schema(
         [
             ("context", pa.list_(TEXT)),
-            *(
-                (name, TEXT)
-                for name in ("human", "model", "random", "model_version", "action", "dialogue_id")
-            ),
-            ("turn", WHOLE),
+            *((name, TEXT) for name in ("human", "model", "random", "model_version", "action")),
+            *IDENTITY,
+            ("model_position", WHOLE),
+            *_sampling("model_"),
         ]
     ),
-    "sft": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES)]),
-    "preference": pa.schema(
-        [("prompt", MESSAGES), ("chosen", MESSAGES), ("rejected", MESSAGES), ("rejected_origin", TEXT)]
+    "sft": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES), *IDENTITY]),
+    "preference": pa.schema([("prompt", MESSAGES), ("chosen", MESSAGES), ("rejected", MESSAGES), *REJECTED]),
+    "reward": pa.schema([("chosen", MESSAGES), ("rejected", MESSAGES), *REJECTED]),
+    "kto": pa.schema(
+        [
+            ("prompt", MESSAGES),
+            ("completion", MESSAGES),
+            ("label", TRUTH),
+            *IDENTITY,
+            ("model_version", TEXT),
+            ("origin", TEXT),
+        ]
     ),
-    "reward": pa.schema([("chosen", MESSAGES), ("rejected", MESSAGES)]),
-    "kto": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES), ("label", TRUTH)]),
     "judgements": pa.schema(
         [*JUDGED, _json("value"), _json("remarks"), _json("schema_version"), _json(REST)]
     ),

@@ -11,7 +11,7 @@ from preference.data.formats.replies import Candidate, DrawContext, Reply, repli
 from preference.training.common.dialogues import Turn
 from preference.training.joint.quadruples import least_similar
 
-VERSION = "1"
+VERSION = "2"
 SIMILAR = 5
 
 
@@ -29,8 +29,8 @@ def rows_of(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[
             "random": random_reply,
             "model_version": model.model_version,
             "action": reply.action,
-            "dialogue_id": reply.dialogue_id,
-            "turn": reply.position,
+            **reply.identity(),
+            **model.provenance("model"),
         }
 
 

@@ -5,6 +5,7 @@ Formats for training use nothing but that row, so that a snapshot gives the same
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from preference.data.selectors.random_replies import (
@@ -16,15 +17,29 @@ from preference.data.selectors.random_replies import (
 )
 from preference.data.selectors.selection import UtteranceText
 
+SAMPLED = ("seed", "tokens", "logprob", "score", "warmth")  # of a candidate; see generation.protocol.Reply
 BEFORE_EDIT, UNSELECTED, RANDOM = "before-edit", "unselected", "random"
+
+NOT_SAMPLED: Mapping[str, Any] = MappingProxyType({})
 
 
 class Candidate(NamedTuple):
-    """A candidate that was not sent. origin: its relation to the reply that was."""
+    """A reply that was not sent. origin: its relation to the reply that was.
+
+    position: where it was displayed, from 0; None if it was not. sampling: how it was drawn, by the keys of SAMPLED;
+    empty if unknown.
+    """
 
     text: str
     model_version: str
     origin: str
+    position: int | None = None
+    sampling: Mapping[str, Any] = NOT_SAMPLED
+
+    def provenance(self, prefix: str) -> dict[str, Any]:
+        """As columns of a row; None where unknown."""
+        sampled = {f"{prefix}_{key}": self.sampling.get(key) for key in SAMPLED}
+        return {f"{prefix}_position": self.position, **sampled}
 
 
 class Reply(NamedTuple):
@@ -46,6 +61,10 @@ class Reply(NamedTuple):
     @property
     def human(self) -> str:
         return self.said.text
+
+    def identity(self) -> dict[str, Any]:
+        """Which reply it is, as columns of a row."""
+        return {"dialogue_id": self.dialogue_id, "turn": self.position, "language": self.language}
 
 
 @dataclass(slots=True)
@@ -101,7 +120,8 @@ def utterances_in(row: Mapping[str, Any]) -> list[UtteranceText]:
 def _rejected(one: Mapping[str, Any]) -> list[Candidate]:
     """Select: the others. Revise: the source, before it was edited, and the others. Rewrite: all of them."""
     candidates: Sequence[str] = one["response_candidates"]
-    versions = one.get("candidate_versions") or [one.get("model_version", "")] * len(candidates)
+    versions = _list_of(str, one, "candidate_versions", len(candidates))
+    sampling = _list_of(dict, one, "candidate_sampling", len(candidates))
     source = one.get("source") if one.get("action") == "revise" else None
     known, rejected = {normalize_spaces(one["utterance"])}, []
     # The source first: of two candidates with the same text, it counts as the one before the edit.
@@ -111,5 +131,16 @@ def _rejected(one: Mapping[str, Any]) -> list[Candidate]:
         if (words := normalize_spaces(text)) and words not in known:
             known.add(words)
             origin = BEFORE_EDIT if place == source else UNSELECTED
-            rejected.append(Candidate(text, versions[place], origin))
+            version = versions[place] if versions else one.get("model_version", "")
+            rejected.append(
+                Candidate(text, version, origin, place, sampling[place] if sampling else NOT_SAMPLED)
+            )
     return rejected
+
+
+def _list_of(kind: type, one: Mapping[str, Any], key: str, length: int) -> list[Any]:
+    """A value for every candidate, or []. In an imported dialogue the key may be metadata that means something else."""
+    values = one.get(key)
+    if isinstance(values, list) and len(values) == length and all(isinstance(each, kind) for each in values):
+        return values
+    return []

@@ -1,6 +1,6 @@
 """Format `sft`: one row per reply, conversational prompt and completion (TRL).
 
-A row has only `prompt` and `completion`: TRL passes other columns on, and some trainers refuse them.
+The other columns say which reply of which dialogue a row is; SFTTrainer ignores them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from preference.data.formats.replies import DrawContext, utterances_in
 from preference.data.selectors.random_replies import SYSTEM
 from preference.data.selectors.selection import Selection, UtteranceText
 
-VERSION = "1"
+VERSION = "2"
 # Names of the model's side in imported conversations. If there is one, only its replies are used for training;
 # authored dialogues have none, and the replies of both speakers are used.
 MODELS = frozenset({"assistant", "gpt", "chatgpt", "bing", "bot", "model"})
@@ -20,12 +20,14 @@ MODELS = frozenset({"assistant", "gpt", "chatgpt", "bing", "bot", "model"})
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
     utterances = selection.texts(page)
     for dialogue in page:
-        yield from rows_of(utterances.get(dialogue.pk, []))
+        for made in rows_of(utterances.get(dialogue.pk, [])):
+            yield {**made, "dialogue_id": dialogue.external_id, "language": dialogue.language}
 
 
 def rows_of_row(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[dict[str, Any]]:
     """From a row of the format `diamante`."""
-    yield from rows_of(utterances_in(row))
+    for made in rows_of(utterances_in(row)):
+        yield {**made, "dialogue_id": row["dialogue_id"], "language": row.get("language") or ""}
 
 
 def rows_of(utterances: Sequence[UtteranceText]) -> Iterator[dict[str, Any]]:
@@ -33,7 +35,7 @@ def rows_of(utterances: Sequence[UtteranceText]) -> Iterator[dict[str, Any]]:
     models = {utterance.speaker for utterance in utterances if utterance.speaker.lower() in MODELS}
     for end, reply in enumerate(utterances):
         if end and reply.speaker.lower() != SYSTEM and (not models or reply.speaker in models):
-            yield row(utterances[:end], reply)
+            yield {**row(utterances[:end], reply), "turn": end}
 
 
 def row(context: Sequence[UtteranceText], reply: UtteranceText) -> dict[str, Any]:

@@ -102,6 +102,10 @@ def test_an_authored_dialogue_carries_candidates_action_and_model(rows: Rows, wr
     assert (revised["action"], revised["source"], revised["edit_distance"]) == ("revise", 3, 2)
     assert (rewritten["action"], rewritten["source"]) == ("rewrite", None)
     assert rewritten["model_version"] == "scripted@1"
+    assert "candidate_sampling" not in opening
+    assert selected["candidate_sampling"] == [
+        {"seed": place, "tokens": 4, "logprob": -1.5, "score": None, "warmth": None} for place in range(7)
+    ]
     assert [turn["speaker"] for turn in row["conversation"]] == ["A", "B", "A", "B"]
 
 

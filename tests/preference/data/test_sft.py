@@ -15,7 +15,7 @@ def chat(*turns: tuple[str, str]) -> dict[str, object]:
 
 
 def test_every_reply_is_a_row_of_messages(rows: Rows, written: Written) -> None:
-    written(PASS)
+    dialogue = written(PASS)
     made = rows("sft")
     assert [len(row["prompt"]) for row in made] == [1, 2, 3]
     assert made[1] == {
@@ -24,6 +24,9 @@ def test_every_reply_is_a_row_of_messages(rows: Rows, written: Written) -> None:
             {"role": "user", "content": "candidate 2 of 1"},
         ],
         "completion": [{"role": "assistant", "content": "Candidate 3 of 2!"}],
+        "turn": 2,
+        "dialogue_id": dialogue.external_id,
+        "language": dialogue.language,
     }
 
 
@@ -31,7 +34,7 @@ def test_the_shape_is_what_a_chat_template_takes(rows: Rows, written: Written) -
     """What TRL does with a row: the template over prompt, and over prompt + completion, which must begin with it."""
     written(PASS)
     for row in rows("sft"):
-        assert set(row) == {"prompt", "completion"}
+        assert set(row) == {"prompt", "completion", "dialogue_id", "turn", "language"}
         assert row["prompt"][-1]["role"] == "user"
         assert [message["role"] for message in row["completion"]] == ["assistant"]
         rendered = [

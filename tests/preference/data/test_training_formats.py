@@ -107,12 +107,46 @@ def test_reward_and_kto_hold_the_same_pairs(written: Written, rows: Rows) -> Non
     Dialogue.objects.update(split=Split.TRAIN)
     pairs = rows("preference", Filters())
     assert rows("reward", Filters()) == [
-        {"chosen": row["prompt"] + row["chosen"], "rejected": row["prompt"] + row["rejected"]}
+        {key: value for key, value in row.items() if key != "prompt"}
+        | {"chosen": row["prompt"] + row["chosen"], "rejected": row["prompt"] + row["rejected"]}
         for row in pairs
     ]
     judged = rows("kto", Filters())
+    assert [row["origin"] for row in judged if not row["label"]] == [row["rejected_origin"] for row in pairs]
     assert [row["completion"] for row in judged if not row["label"]] == [row["rejected"] for row in pairs]
     assert Counter(row["label"] for row in judged) == {True: 6, False: len(pairs)}
+
+
+def test_a_pair_says_which_reply_it_is_about_and_how_the_rejected_one_was_drawn(
+    project: Project, written: Written
+) -> None:
+    one, _other = written(PASS), written(PASS)
+    Dialogue.objects.update(split=Split.TRAIN, language="en")
+    pairs = [
+        row
+        for row in made_of(project, "preference", DrawSettings())[0]
+        if (row["dialogue_id"], row["turn"]) == (one.external_id, 2)
+    ]
+    *shown, drawn = pairs
+    assert [row["rejected_position"] for row in shown] == [3, 0, 1, 2, 4, 5, 6]  # the source first
+    for row in shown:
+        assert row["rejected"][0]["content"] == f"candidate {row['rejected_position']} of 2"
+        assert row["language"] == "en"
+        assert row["model_version"] == "scripted@1"
+        assert (row["rejected_seed"], row["rejected_tokens"]) == (row["rejected_position"], 4)
+        assert (row["rejected_logprob"], row["rejected_score"]) == (-1.5, None)
+    assert (drawn["rejected_origin"], drawn["model_version"]) == ("random", "")
+    assert (drawn["rejected_position"], drawn["rejected_logprob"]) == (None, None)
+
+
+def test_imported_metadata_with_the_name_of_a_list_of_candidates_is_not_taken_for_one(
+    pairs: Drawing, project: Project
+) -> None:
+    odd = {"candidate_sampling": ["hot"], "candidate_versions": [7, 8]}
+    found = pairs(turn("one", "two", said="three", action="rewrite", model_version="m@1", **odd))
+    assert [rejected for _chosen, rejected, _origin in found] == ["one", "two"]
+    row = made_of(project, "preference", DrawSettings(random=False))[0][0]
+    assert (row["model_version"], row["rejected_seed"]) == ("m@1", None)
 
 
 def test_prompts_are_what_the_replying_speaker_saw(written: Written, rows: Rows) -> None:
@@ -126,8 +160,11 @@ def test_a_quadruple_has_what_a_trainer_needs(project: Project, written: Written
     Dialogue.objects.update(split=Split.TRAIN)
     made, manifest = made_of(project, "quadruples", DrawSettings(seed=3))
     assert list(made[1]) == [
-        "context", "human", "model", "random", "model_version", "action", "dialogue_id", "turn",
+        "context", "human", "model", "random", "model_version", "action", "dialogue_id", "turn", "language",
+        "model_position", "model_seed", "model_tokens", "model_logprob", "model_score", "model_warmth",
     ]  # fmt: skip
+    assert made[1]["model"] == f"candidate {made[1]['model_position']} of 2"
+    assert (made[1]["model_seed"], made[1]["model_logprob"]) == (made[1]["model_position"], -1.5)
     assert made[1]["context"] == ["Hello, I have a cat.", "candidate 2 of 1"]
     assert (made[1]["human"], made[1]["action"]) == ("Candidate 3 of 2!", "revise")
     assert (made[1]["model_version"], made[1]["dialogue_id"], made[1]["turn"]) == (
