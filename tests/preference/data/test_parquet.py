@@ -89,7 +89,10 @@ def test_the_same_rows_are_the_same_bytes(project: Project, imports: Imports) ->
 
 def test_nothing_is_a_table_without_rows(project: Project) -> None:
     table = parquet.read_table(io.BytesIO(parquet_of(project, "kto")))
-    assert (table.num_rows, table.column_names) == (0, ["prompt", "completion", "label"])
+    assert (table.num_rows, table.column_names) == (
+        0,
+        ["prompt", "completion", "label", "dialogue_id", "turn", "language", "model_version", "origin"],
+    )
 
 
 def test_a_row_group_is_written_when_it_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
