@@ -1,4 +1,4 @@
-"""The median's interval: a published example, its coverage, and where there is none."""
+"""The median's interval: a published example, its coverage, and data too few for one."""
 
 import numpy as np
 import pytest

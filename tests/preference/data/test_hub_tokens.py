@@ -85,7 +85,7 @@ def test_the_database_holds_it_only_encrypted(project: Project, mara: User) -> N
 @pytest.mark.parametrize(
     "token", ["", "short", "hf_two words", "hf_zeile\numbruch", "hf_ключ_secret", "x" * 501]
 )
-def test_what_is_no_token_is_refused(maras: Client, project: Project, token: str) -> None:
+def test_a_text_that_cannot_be_a_token_is_refused(maras: Client, project: Project, token: str) -> None:
     answer = put(maras, token)
     assert answer.status_code == 400, answer.content
     assert not HubToken.objects.exists()
