@@ -42,7 +42,7 @@ def test_the_numbers_are_those_of_the_persons_work(
     quality.refresh_from_db()
     report = person_report(quality, anna)
     assert (report.seconds.value, report.seconds.n, report.finished) == (1200, 3, 3)
-    assert (report.active_hours, report.cost, report.cost_per_dialogue) == (1, 30, 10)
+    assert (report.active_hours, report.cost, report.cost_per_dialogue) == (1.0, Decimal(30), Decimal(10))
     assert [n for _monday, n in report.weeks] == [3]
     agreement = {one.name: (one.share, one.n, one.is_faint) for one in report.agreement}
     assert agreement["quality"] == (1.0, 3, True)
