@@ -148,6 +148,15 @@ def aim(case: Any, known: dict[str, list[Any]], chance: random.Random) -> None:
             case.path_parameters[name] = chance.choice(values)
 
 
+def has_outer_spaces(value: Any) -> bool:
+    """Whether a text in a body begins or ends with spaces: they are cut before its length is checked."""
+    if isinstance(value, dict):
+        return any(map(has_outer_spaces, value.values()))
+    if isinstance(value, list):
+        return any(map(has_outer_spaces, value))
+    return isinstance(value, str) and value != value.strip()
+
+
 @pytest.mark.soak
 @pytest.mark.django_db
 @pytest.mark.parametrize("operation", OPERATIONS, ids=[operation.label for operation in OPERATIONS])
@@ -172,7 +181,8 @@ def test_every_operation_keeps_to_the_document(
         wrong_in = {place for place, component in case.meta.components.items() if component.mode.is_negative}
         # Elsewhere a wrong value is not sent (we put our own into the address and the headers), or harmless: an empty
         # filter is none, and a query that an address does not read is left alone.
-        checks = [*CHECKS, negative_data_rejection] if wrong_in == {ParameterLocation.BODY} else CHECKS
+        is_refused = wrong_in == {ParameterLocation.BODY} and not has_outer_spaces(case.body)
+        checks = [*CHECKS, negative_data_rejection] if is_refused else CHECKS
         headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
         case.call_and_validate(headers=headers, checks=checks)
 
