@@ -82,8 +82,8 @@ DEFECTS = (
     Defect(
         "held tasks of other groups count when nothing is left",
         CLAIMING,
-        "project=claim.project, state__in=HELD, task__group__in=claim.groups",
-        "project=claim.project, state__in=HELD",
+        "        task__group__in=claim.groups,\n    ).exclude(annotator=claim.annotator)",
+        "    ).exclude(annotator=claim.annotator)",
         (LABEL_CLAIMS,),
     ),
     Defect(
