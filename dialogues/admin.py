@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from common.read_only_admin import ReadOnlyAdmin
-from dialogues.models import CandidateSet, Dialogue, RefusedRow, Utterance
+from dialogues.models import CandidateSet, DeletedDialogue, Dialogue, RefusedRow, Utterance
 
 
 @admin.register(Dialogue)
@@ -51,4 +51,14 @@ class RefusedRowAdmin(ReadOnlyAdmin):
     list_display = ["id", "job_id", "line", "code"]
     search_fields = ["=job__id"]
     raw_id_fields = ["job"]
+    ordering = ["-id"]
+
+
+@admin.register(DeletedDialogue)
+class DeletedDialogueAdmin(ReadOnlyAdmin):
+    list_display = ["id", "project", "dialogue", "deleted_by", "deleted_at", "reason"]
+    list_filter = ["project"]
+    list_select_related = ["project", "deleted_by"]
+    search_fields = ["=dialogue"]
+    raw_id_fields = ["project", "deleted_by", "job"]
     ordering = ["-id"]

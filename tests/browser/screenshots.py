@@ -94,6 +94,8 @@ def fill() -> World:
     asked, gold, attempt = _trained(people)
     scored, compared = fill_judged(people)
     tagged = fill_topics(demo, people["eric"])
+    learned = _learned(demo, people)
+    _delete_one(demo, people["mara"])
     return World(
         slug="demo",
         open_assignment=taken_up[0].pk,
@@ -116,8 +118,17 @@ def fill() -> World:
         scored=str(scored.pk),
         compared=str(compared.pk),
         tagged=str(tagged.pk),
-        **_learned(demo, people),
+        annotator=people["ann"].pk,
+        **learned,
     )
+
+
+def _delete_one(project: Any, actor: Any) -> None:
+    from dialogues.models import Dialogue
+    from dialogues.services.deleting import delete_dialogue
+
+    newest = Dialogue.objects.filter(project=project, review_state="passed").latest("id")
+    delete_dialogue(dialogue=newest, actor=actor, reason="The author asked for it by letter of 3 May.")
 
 
 def _labelled(people: dict[str, Any]) -> tuple[str, int, int]:

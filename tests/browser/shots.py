@@ -40,6 +40,7 @@ class World:
     in_training: str
     model: str
     evaluation: str
+    annotator: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,10 @@ SHOTS: Final = [
     Shot("project_copy", who="mara", args=in_project),
     Shot("hub_token", who="mara", args=in_project),
     Shot("history", who="mara", args=in_project),
+    Shot("project_delete", who="mara", args=lambda world: ("empty",)),
+    Shot("person", who="mara", args=lambda w: (w.labelling, w.annotator), main=True),
+    Shot("dialogue_delete", who="mara", args=lambda w: (w.slug, w.dialogue)),
+    Shot("dialogues_deleted", who="mara", args=in_project),
     Shot("archived_projects", who="mara"),
     Shot("import_undo", who="mara", args=lambda w: (w.slug, w.job)),
     Shot("project_replan", who="mara", address="/p/quality/settings/labelling/replan/?overlap=5"),
@@ -317,6 +322,7 @@ NO_PAGES: Final = {
     ),
     "statistics_compute",
     *("project_authoring", "project_labelling", "project_plan", "project_archive", "guidelines_preview"),
+    *("project_deletion_cancel", "project_deletion_retry"),
     *("schema_yaml", "schema_version_yaml", "schema_preset", "schema_use"),
     *("guidelines_read", "thread_faq", "member_group", "gold_retire", "admission_test_edition"),
     *("admission_begin", "admission_answer", "admission_grant"),
@@ -338,6 +344,9 @@ NO_PAGES: Final = {
         "member_remove",
         "member_password",
         "member_password_link",
+        "member_languages",
+        "person_file",
+        "person_rate",
         "invite_one",
         "invite_list",
         "invitation_link",
@@ -372,8 +381,10 @@ NO_PAGES: Final = {
     *("meta_evaluation_cancel", "meta_evaluation_retry", "meta_evaluation_download"),
     *("mfa_download_recovery_codes", "openid_connect_login", "openid_connect_callback"),
 }
-# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer.
+# Pages that lie in the middle of something: a letter's link, a second factor that is set up, another site's answer, a
+# job that deletes the project that it is about.
 IN_BETWEEN: Final = {
+    "project_deletion",
     *(
         "account_set_password",
         "account_email_verification_sent",

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from preference.data.formats.replies import Candidate
 from preference.data.formats.sft import message, row
 from preference.data.selectors.random_replies import normalize_spaces
 from preference.data.selectors.study import (
@@ -21,7 +22,7 @@ def sft_rows(selection: StudySelection, page: Sequence[StudyAssignment]) -> Iter
     """One row per reply of a well-rated conversation."""
     for reply in selection.replies(page):
         if is_well_rated(reply.score, selection.filters):
-            yield row(reply.context, reply.said)
+            yield {**row(reply.context, reply.said), **_identity(reply)}
 
 
 def preference_rows(selection: StudySelection, page: Sequence[StudyAssignment]) -> Iterator[dict[str, Any]]:
@@ -50,4 +51,12 @@ def _pair(chosen: RatedReply, rejected: RatedReply) -> dict[str, Any]:
         "chosen": [message(chosen.said, SYSTEM)],
         "rejected": [message(rejected.said, SYSTEM)],
         "rejected_origin": LOWER_RATED,
+        **_identity(chosen),
+        "model_version": rejected.system_name,
+        **Candidate(rejected.said.text, rejected.system_name, LOWER_RATED).provenance("rejected"),
     }
+
+
+def _identity(reply: RatedReply) -> dict[str, Any]:
+    """Which reply it is, as in the files of other projects."""
+    return {"dialogue_id": reply.dialogue_id, "turn": len(reply.context), "language": reply.language}

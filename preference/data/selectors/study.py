@@ -40,10 +40,13 @@ class StudyAssignment:
 
 
 class RatedReply(NamedTuple):
-    """A reply of a system, and the mean score of its conversation."""
+    """A reply of a system, its name, and the mean score of its conversation."""
 
     system: int
+    system_name: str
     score: float
+    dialogue_id: str
+    language: str
     context: Sequence[UtteranceText]
     said: UtteranceText
 
@@ -119,9 +122,7 @@ class StudySelection:
             utterances = texts.get(session.dialogue_id or 0, [])
             for place, said in enumerate(utterances):
                 if place and said.speaker == SYSTEM:
-                    yield RatedReply(
-                        session.system_id, self.mean_scores[session.pk], utterances[:place], said
-                    )
+                    yield _rated_reply(session, self.mean_scores[session.pk], utterances, place)
 
     @cached_property
     def shared_replies(self) -> Mapping[bytes, Sequence[RatedReply]]:
@@ -199,6 +200,22 @@ def context_key(context: Sequence[UtteranceText]) -> bytes:
 
 def is_well_rated(score: float | None, filters: Filters) -> bool:
     return score is not None and score >= (WELL_RATED if filters.least_score is None else filters.least_score)
+
+
+def _rated_reply(
+    session: Session, score: float, utterances: Sequence[UtteranceText], position: int
+) -> RatedReply:
+    dialogue = session.dialogue
+    assert dialogue is not None, "only conversations with texts are trained on"
+    return RatedReply(
+        session.system_id,
+        session.system.name,
+        score,
+        dialogue.external_id,
+        dialogue.language,
+        utterances[:position],
+        utterances[position],
+    )
 
 
 def _in_splits(filters: Filters) -> Q:
