@@ -119,10 +119,20 @@ class StudySelection:
         rated = [session for each in page for session in each.sessions if session.pk in self.mean_scores]
         texts = self.texts(rated)
         for session in rated:
-            utterances = texts.get(session.dialogue_id or 0, [])
+            if (dialogue := session.dialogue) is None:
+                continue
+            utterances = texts.get(dialogue.pk, [])
             for place, said in enumerate(utterances):
                 if place and said.speaker == SYSTEM:
-                    yield _rated_reply(session, self.mean_scores[session.pk], utterances, place)
+                    yield RatedReply(
+                        session.system_id,
+                        session.system.name,
+                        self.mean_scores[session.pk],
+                        dialogue.external_id,
+                        dialogue.language,
+                        utterances[:place],
+                        said,
+                    )
 
     @cached_property
     def shared_replies(self) -> Mapping[bytes, Sequence[RatedReply]]:
@@ -200,22 +210,6 @@ def context_key(context: Sequence[UtteranceText]) -> bytes:
 
 def is_well_rated(score: float | None, filters: Filters) -> bool:
     return score is not None and score >= (WELL_RATED if filters.least_score is None else filters.least_score)
-
-
-def _rated_reply(
-    session: Session, score: float, utterances: Sequence[UtteranceText], position: int
-) -> RatedReply:
-    dialogue = session.dialogue
-    assert dialogue is not None, "only conversations with texts are trained on"
-    return RatedReply(
-        session.system_id,
-        session.system.name,
-        score,
-        dialogue.external_id,
-        dialogue.language,
-        utterances[:position],
-        utterances[position],
-    )
 
 
 def _in_splits(filters: Filters) -> Q:

@@ -171,7 +171,9 @@ def test_two_systems_that_answer_the_same_words_make_a_pair(copy: Project) -> No
     ]
     assert rows[0]["prompt"] == [{"role": "user", "content": "Do you like  cats?"}]
     assert {(row["rejected_origin"], row["model_version"]) for row in rows} == {("lower-rated", "fair")}
-    named = Dialogue.objects.filter(external_id=rows[0]["dialogue_id"], assessment_session__system__name="good")
+    named = Dialogue.objects.filter(
+        external_id=rows[0]["dialogue_id"], assessment_session__system__name="good"
+    )
     assert (named.count(), rows[0]["turn"]) == (1, 1)
     assert lines(copy, "preference", least_score=95) == []
 
