@@ -16,7 +16,7 @@ from tests.sizes import ASSESSED_DIALOGUES
 
 SMALL = (
     "hidden=64", "layers=2", "heads=4", "vocabulary=420", "max_length=48", "batch=16", "epochs=7",
-    "scratch_rate=0.002", "rate=0.002", "curve_seeds=2", "dropout=0.0",
+    "scratch_rate=0.002", "rate=0.001", "curve_seeds=2", "dropout=0.0",
 )  # fmt: skip
 __all__ = ["judge_server"]  # a fixture that the evaluators' tests have, too
 
