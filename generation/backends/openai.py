@@ -19,6 +19,7 @@ from generation.backends.replies import (
     child_seed,
     clean_reply,
     missing_opening_error,
+    without_blanks,
 )
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 
@@ -113,7 +114,7 @@ class _ReplyCalls:
         self._deadline = deadline
 
     async def answer(self, request: ReplyRequest) -> ReplySet | BackendError:
-        if not request.context:
+        if not without_blanks(request.context):
             return missing_opening_error()
         distinct = DistinctReplies(request.count)
         failed: list[BackendError] = []

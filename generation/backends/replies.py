@@ -77,10 +77,28 @@ class DistinctReplies:
         return ReplySet(tuple(self._replies.values()), tuple(reasons))
 
 
+def spoken(text: str, longest: int | None = None) -> str:
+    """What an utterance says: without white space around it; "" for a blank one, which every context leaves out.
+
+    longest: characters, of which the last are kept; None: all.
+    """
+    words = text.strip()
+    return words if longest is None or len(words) <= longest else words[-longest:].lstrip()
+
+
+def without_blanks(context: Iterable[Message], longest: int | None = None) -> list[Message]:
+    """The messages that say something, each as `spoken` has it."""
+    said = ((message.speaker, spoken(message.text, longest)) for message in context)
+    return [Message(speaker, words) for speaker, words in said if words]
+
+
 def chat_messages(context: Iterable[Message], speaker: str, system_prompt: str = "") -> list[dict[str, str]]:
-    """The dialogue as `speaker` sees it, who is the assistant; consecutive messages of one role are joined."""
+    """The dialogue as `speaker` sees it, who is the assistant; consecutive messages of one role are joined.
+
+    Blank ones are left out.
+    """
     messages = [{"role": "system", "content": system_prompt}] if system_prompt else []
-    for message in context:
+    for message in without_blanks(context):
         role = "assistant" if message.speaker == speaker else "user"
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += "\n" + replace_surrogates(message.text)
@@ -101,5 +119,5 @@ def replace_surrogates(text: str) -> str:
 
 
 def missing_opening_error() -> BackendError:
-    """For a dialogue without utterances: a chat model needs something to answer."""
+    """For a dialogue without utterances, or with blank ones only: a chat model needs something to answer."""
     return BackendError("The dialogue has no utterance yet.", "Write the opening first.")

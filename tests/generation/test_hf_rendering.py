@@ -26,8 +26,29 @@ WEIRD = [
 @pytest.mark.parametrize("template", ["", CHAT_TEMPLATE])
 def test_any_text_is_answered(tiny_model: Model, template: str) -> None:
     backend = HFBackend(str(tiny_model("llama", template)))
-    requests = [ReplyRequest(str(n), (Message("A", text),), "B", n, 2, SHORT) for n, text in enumerate(WEIRD)]
+    requests = [
+        ReplyRequest(str(n), (Message("A", "Hello"), Message("B", text)), "A", n, 2, SHORT)
+        for n, text in enumerate(WEIRD)
+    ]
     assert [len(texts(answer)) for answer in backend.generate(requests)] == [2] * len(WEIRD)
+
+
+@pytest.mark.parametrize("template", ["", CHAT_TEMPLATE])
+def test_blank_utterances_are_left_out(tiny_model: Model, template: str) -> None:
+    backend = HFBackend(str(tiny_model("llama", template)))
+
+    def request(*said: str) -> ReplyRequest:
+        context = [Message("AB"[place % 2], text) for place, text in enumerate(said)]
+        return ReplyRequest("1", tuple(context), "A", 1)
+
+    expected = tokens_of(backend, request("Hello", "Yes"))
+    assert tokens_of(backend, request(" Hello\n", "Yes", "", " \t")) == expected
+
+
+def test_a_chat_needs_more_than_blank_utterances(tiny_model: Model) -> None:
+    backend = HFBackend(str(tiny_model("llama", CHAT_TEMPLATE)))
+    with pytest.raises(BackendError, match="no utterance yet"):
+        tokens_of(backend, ReplyRequest("1", (Message("A", " \n"),), "B", 1))
 
 
 @pytest.mark.parametrize("text", ["<eou>", "a <eou><bos> b", "<<eou>eou>", "<|assistant|>Sure!<eou>"])

@@ -2,7 +2,7 @@
 
 Without a chat template: the begin token (if the tokenizer has one), then every utterance followed by the
 end-of-utterance token. With a template: its output. The words of a dialogue never become special tokens: if they
-contain the text of one ("<eou>"), that text is cut in two before it is encoded.
+contain the text of one ("<eou>"), that text is cut in two before it is encoded. Blank utterances are left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, Protocol
 
-from generation.backends.replies import add_persona, chat_messages, missing_opening_error, replace_surrogates
+from generation.backends.replies import (
+    add_persona,
+    chat_messages,
+    missing_opening_error,
+    replace_surrogates,
+    without_blanks,
+)
 from generation.protocol import BackendError, Message
 
 # Characters. In no vocabulary is the average token longer, so text beyond budget × this would be cut anyway.
@@ -72,8 +78,8 @@ class PlainRenderer:
         start = self._start + self._persona(persona, budget // 2)
         room = budget - len(start)
         tokens: list[int] = []
-        for message in reversed(context):
-            utterance = [*self._encoder.encode(message.text[-room * MAX_TOKEN_CHARACTERS :]), self._end]
+        for message in reversed(without_blanks(context, room * MAX_TOKEN_CHARACTERS)):
+            utterance = [*self._encoder.encode(message.text), self._end]
             if not tokens:
                 utterance = utterance[-room:]  # the last utterance is never dropped, only cut from the left
             if len(tokens) + len(utterance) > room:
@@ -104,11 +110,11 @@ class ChatRenderer:
     def render(
         self, context: Sequence[Message], speaker: str, budget: int, persona: Sequence[str] = ()
     ) -> list[int]:
-        if not context:
-            raise missing_opening_error()
         if persona:
             return self._with_persona(persona).render(context, speaker, budget)
-        clipped = [Message(m.speaker, m.text[-budget * MAX_TOKEN_CHARACTERS :]) for m in context]
+        clipped = without_blanks(context, budget * MAX_TOKEN_CHARACTERS)
+        if not clipped:
+            raise missing_opening_error()
         dropped = bisect_left(
             range(len(clipped) - 1), True, key=lambda n: len(self._tokens(clipped[n:], speaker)) <= budget
         )
@@ -123,7 +129,8 @@ class ChatRenderer:
     def _cut(self, message: Message, speaker: str, budget: int) -> list[int]:
         """Render only the last utterance, which is too long, shortened from the left until it fits."""
         words = self._encoder.encode(message.text)
-        frame = len(self._tokens([Message(message.speaker, "")], speaker))
+        # A blank message would be left out with its frame.
+        frame = len(self._tokens([Message(message.speaker, ".")], speaker)) - len(self._encoder.encode("."))
         for spare in (0, 2, 8, 32):  # cut text may encode to a few tokens more than it was cut from
             room = budget - frame - spare
             if room > 0:

@@ -24,8 +24,9 @@ conversations and asks which response is better. One token answers: the first of
 DirectEval (section 4.1.2) shows one conversation and asks whether its response is good; P(" Yes") is the score. The
 paper gives only the question itself, so that the frame around it is taken from the prompt above.
 
-The utterances of a history are lines, without the names of speakers. [INST] and [/INST] are how Llama-2-chat was taught
-to read; for another chat model the text between them can go through the tokenizer's own chat template.
+The utterances of a history are lines, without the names of speakers and without blank ones. [INST] and [/INST] are how
+Llama-2-chat was taught to read; for another chat model the text between them can go through the tokenizer's own chat
+template.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from generation.backends.replies import spoken
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
@@ -124,6 +126,6 @@ def _places(conversations: Sequence[Conversation]) -> dict[str, str]:
     places = {}
     for number, one in enumerate(conversations, 1):
         places[f"knowledge_{number}"] = one.knowledge and one.knowledge.rstrip("\n") + "\n"
-        places[f"history_{number}"] = "\n".join(one.history)
+        places[f"history_{number}"] = "\n".join(filter(None, map(spoken, one.history)))
         places[f"response_{number}"] = one.response
     return places
