@@ -1,6 +1,6 @@
 """Likelihood and preference score of a reply, from any causal language model.
 
-likelihood   log p(r | c) / |r|, in nats per token, the end of the utterance included
+likelihood   log p(r | c) / |r|, in nats per token, the end of the utterance included unless the reply was cut
 preference   s(c, r), the head's value at the end of the reply (Diamante, section 3.2); only for a model trained jointly
 
 A dialogue is encoded as in joint training, `<bos>` utterance `<eou>` utterance `<eou>` …, without the oldest utterances
@@ -33,7 +33,8 @@ Scores = dict[int, tuple[float, float, int]]  # by place: preference, log-probab
 class Ranker:
     """Scores replies with one model; `kind` says which of its two scores.
 
-    A row's `tokens` counts those of the response with its end; `truncated` names what was cut, if anything was.
+    A row's `tokens` counts those of the response, with its end unless it was cut; `truncated` names what was cut, if
+    anything was.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Ranker:
                 row = Row()
                 rows[history] = row, row.add(self._context(replies[place]))
             row, context = rows[history]
-            row.add(tokens, context, name=place, learned=True)
+            self._encoder.add_reply(row, replies[place].response, context, name=place, learned=True)
             if not self._shares_contexts:
                 yield rows.pop(history)[0]
         yield from (row for row, _context in rows.values())
@@ -132,6 +133,6 @@ class Ranker:
         history = len(encoder.start) + sum(len(encoder.utterance(text)) for text in reply.history)
         cut = {
             "history": history > encoder.context_limit,
-            "response": len(encoder.utterance(reply.response)) > encoder.reply_limit,
+            "response": encoder.cuts(reply.response),
         }
         return [part for part, is_cut in cut.items() if is_cut]

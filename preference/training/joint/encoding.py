@@ -2,23 +2,35 @@
 
 `<eou>` is the tokenizer's eos_token; the preference head reads its hidden state. A chat template would render an
 utterance differently as a reply and as context, so that replies could not share what is encoded. Models are therefore
-saved without one, and serving follows the same rules (generation.backends.hf.rendering.PlainRenderer).
+saved without one, and serving follows the same rules (generation.backends.hf.rendering.PlainRenderer). Blank
+utterances are left out, by the same function as there (generation.backends.replies.spoken).
+
+A reply of more tokens than the limit is cut. Its `<eou>` is then ours, not its writer's:
+
+    tokens       c   c   <eou>  h   h   h   <eou>
+    predicts                h   h   h               <eou> is no target: the model would learn to stop in mid-sentence
+    scored                                    s     the head still reads it
+
+The head has to read some token, and reads the one that it reads everywhere: the score of a cut reply is that of its
+beginning as a finished reply, in training, evaluation and serving (where max_new_tokens cuts) alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from generation.backends.hf.rendering import MAX_TOKEN_CHARACTERS, TextEncoder
+from generation.backends.replies import spoken
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
-from preference.training.common.shared_context.rows import Tokens
+from preference.training.common.shared_context.rows import Row, Tokens
 
 # Every epoch encodes the same utterances and candidates again; this many encodings are kept.
 CACHED_TEXTS = 1 << 15
 SHORTEST_CONTEXT = 8  # tokens
+SHORTEST_REPLY = 2  # one token of text and <eou>
 
 
 class Encoder:
@@ -31,7 +43,8 @@ class Encoder:
     def __init__(
         self, tokenizer: Any, *, context: int = 384, reply: int = 128, positions: int | None = None
     ) -> None:
-        """context, reply: limits in tokens. positions: the longest sequence that the model takes, None: any.
+        """context, reply: limits in tokens; reply: at least 2. positions: the longest sequence that the model takes,
+        None: any.
 
         Raises TrainingError if the tokenizer has no end token, or the limits do not fit the model.
         """
@@ -47,8 +60,8 @@ class Encoder:
         self.end: int = tokenizer.eos_token_id
         # No token that counts ever attends to padding. With their own pad token, models warn about the missing mask.
         self.pad = self.end
-        self.context_limit = self._context_that_fits(context, reply, positions)
-        self.reply_limit = reply
+        self.reply_limit = max(reply, SHORTEST_REPLY)
+        self.context_limit = self._context_that_fits(context, self.reply_limit, positions)
         self._encode = TextEncoder(tokenizer).encode
         self.utterance = lru_cache(CACHED_TEXTS)(self._utterance)
 
@@ -77,12 +90,26 @@ class Encoder:
 
     def _utterance(self, text: str) -> Tokens:
         """All tokens of an utterance and <eou>; empty for a blank one."""
-        return (*self._encode(text), self.end) if text.strip() else ()
+        words = spoken(text)
+        return (*self._encode(words), self.end) if words else ()
 
     def reply(self, text: str) -> Tokens:
         """At most reply_limit tokens, cut on the right, and always with <eou>, where the reply is scored."""
         tokens = self.utterance(text)
         return tokens if len(tokens) <= self.reply_limit else (*tokens[: self.reply_limit - 1], self.end)
+
+    def cuts(self, reply: str) -> bool:
+        """Whether the reply is longer than the limit."""
+        return len(self.utterance(reply)) > self.reply_limit
+
+    def add_reply(
+        self, row: Row, text: str, context: int, *, name: Hashable = None, learned: bool = False
+    ) -> int:
+        """Append a reply to the piece `context` of a row; returns its index. name, learned: as in Row.add.
+
+        The <eou> of a cut reply is read by the head, but not learned.
+        """
+        return row.add(self.reply(text), context, name=name, learned=learned, is_cut=self.cuts(text))
 
     def context(self, utterances: Sequence[str]) -> Tokens:
         """The newest utterances that fit into context_limit; the last one is never dropped, only cut on the left."""
@@ -90,7 +117,7 @@ class Encoder:
         context: Tokens = ()
         for text in reversed(utterances):
             # Cut before encoding, generously: a pasted book must not be tokenized for its last 384 tokens.
-            tokens = self.utterance(text[-room * MAX_TOKEN_CHARACTERS :])
+            tokens = self.utterance(spoken(text, room * MAX_TOKEN_CHARACTERS))
             if not context:
                 tokens = tokens[-room:]
             if len(context) + len(tokens) > room:

@@ -44,13 +44,22 @@ MicroBatch = dict[str, Tensor]  # arguments of a model's forward
 class Piece:
     """tokens: not empty. parent: index in the row, ROOT if it has none. name: None if its end is not read.
 
-    learned: whether its tokens are targets of the generation loss.
+    learned: whether its tokens are targets of the generation loss; without the last one if it is_cut, because a limit
+    and not its writer ended it.
     """
 
     tokens: Sequence[int]
     parent: int = ROOT
     name: Hashable = None
     learned: bool = False
+    is_cut: bool = False
+
+    @property
+    def targets(self) -> Sequence[int]:
+        """Those of its tokens that are learned."""
+        if not self.learned:
+            return ()
+        return self.tokens[:-1] if self.is_cut else self.tokens
 
 
 @dataclass(slots=True)
@@ -65,7 +74,13 @@ class Row:
     stem: Row | None = None
 
     def add(
-        self, tokens: Sequence[int], parent: int = ROOT, *, name: Hashable = None, learned: bool = False
+        self,
+        tokens: Sequence[int],
+        parent: int = ROOT,
+        *,
+        name: Hashable = None,
+        learned: bool = False,
+        is_cut: bool = False,
     ) -> int:
         """Append a piece; returns its index.
 
@@ -74,7 +89,7 @@ class Row:
         """
         if not tokens or (learned and parent < self._stem_pieces):
             raise ValueError("A piece needs tokens, and a learned one a parent in its row.")
-        self.pieces.append(Piece(tokens, parent, name, learned))
+        self.pieces.append(Piece(tokens, parent, name, learned, is_cut))
         self.tokens += len(tokens)
         return self._stem_pieces + len(self.pieces) - 1
 
@@ -83,7 +98,7 @@ class Row:
         shift = len(self.pieces)
         for piece in other.pieces:
             parent = piece.parent if piece.parent < self._stem_pieces else piece.parent + shift
-            self.pieces.append(Piece(piece.tokens, parent, piece.name, piece.learned))
+            self.pieces.append(Piece(piece.tokens, parent, piece.name, piece.learned, piece.is_cut))
         self.tokens += other.tokens
 
     @property
@@ -170,11 +185,12 @@ def _fill_row(
         stop = start + len(piece.tokens)
         tokens[start:stop] = piece.tokens
         positions[start:stop] = np.arange(position + 1, position + 1 + len(piece.tokens))
-        if piece.learned:
+        if targets := piece.targets:
             # The first token is predicted from the parent's last one, wherever that is in the row.
-            indices.predict_at += [(number, at) for at in (column, *range(start, stop - 1))]
-            indices.targets += piece.tokens
-            indices.learned += [piece.name] * len(piece.tokens)
+            before = (column, *range(start, start + len(targets) - 1))
+            indices.predict_at += [(number, at) for at in before]
+            indices.targets += targets
+            indices.learned += [piece.name] * len(targets)
         if piece.name is not None:
             indices.ends.append((number, stop - 1))
             indices.names.append(piece.name)

@@ -39,7 +39,10 @@ Scores = dict[Name, tuple[float, float, int]]  # preference, log-probability in 
 
 @dataclass(frozen=True, slots=True)
 class ScoredReply:
-    """preference: value of the head. logprob: summed over all tokens and the end, in nats. tokens: that many."""
+    """preference: value of the head. logprob: summed over all tokens and the end, in nats. tokens: that many.
+
+    A reply that was cut at the limit has no end of its own, and is counted without one.
+    """
 
     text: str
     preference: float
@@ -169,7 +172,7 @@ def _plain_rows(
         context = encoder.context(dialogues[turn.dialogue].utterances[: turn.turn.position])
         for number, text in turn.replies.items():
             row = Row()
-            row.add(encoder.reply(text), row.add(context), name=(turn.place, number), learned=True)
+            encoder.add_reply(row, text, row.add(context), name=(turn.place, number), learned=True)
             yield row
 
 
@@ -195,7 +198,7 @@ def _tree_rows(
 def _fits(context: Sequence[str], human: str, encoder: Encoder) -> bool:
     """Whether context and human reply are within the encoder's limits."""
     tokens = len(encoder.start) + sum(len(encoder.utterance(text)) for text in context)
-    return tokens <= encoder.context_limit and len(encoder.utterance(human)) <= encoder.reply_limit
+    return tokens <= encoder.context_limit and not encoder.cuts(human)
 
 
 def _packed_row(utterances: Sequence[str], turn: _TurnToScore, encoder: Encoder) -> Row:
@@ -203,7 +206,7 @@ def _packed_row(utterances: Sequence[str], turn: _TurnToScore, encoder: Encoder)
     row = Row()
     context = row.add(encoder.context(utterances[: turn.turn.position]))
     for number, text in turn.replies.items():
-        row.add(encoder.reply(text), context, name=(turn.place, number), learned=True)
+        encoder.add_reply(row, text, context, name=(turn.place, number), learned=True)
     return row
 
 
@@ -223,7 +226,7 @@ class _Tree:
         self._add_utterance(reply=(turn.place, HUMAN))
         for number, text in turn.replies.items():
             if number != HUMAN:
-                self.row.add(self._encoder.reply(text), context, name=(turn.place, number), learned=True)
+                self._encoder.add_reply(self.row, text, context, name=(turn.place, number), learned=True)
 
     def _add_utterance(self, reply: ReplyName | None = None) -> None:
         """Append the next utterance to the trunk; `reply` names it if it is the human reply of a turn."""

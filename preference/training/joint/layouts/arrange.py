@@ -60,33 +60,33 @@ def ranked_replies(group: RowGroup) -> Iterator[tuple[ReplyName, ReplyName]]:
             yield (number, better), (number, worse)
 
 
-def _encode(
+def _context_and_replies(
     dialogue: TrainingDialogue, quadruple: Quadruple, encoder: Encoder
-) -> tuple[Tokens, list[Tokens]]:
-    """The context, and the replies in the order HUMAN, MODEL, RANDOM."""
+) -> tuple[Tokens, tuple[str, str, str]]:
+    """The context as tokens, and the replies in the order HUMAN, MODEL, RANDOM."""
     turn = dialogue.turns[quadruple.turn]
     context = encoder.context(dialogue.utterances[: turn.position])
-    return context, [encoder.reply(text) for text in (turn.human, quadruple.model, quadruple.random)]
+    return context, (turn.human, quadruple.model, quadruple.random)
 
 
 def naive(dialogue: TrainingDialogue, numbered: NumberedQuadruple, encoder: Encoder) -> RowGroup:
     """Three rows, each with the context."""
-    context, replies = _encode(dialogue, numbered.quadruple, encoder)
+    context, replies = _context_and_replies(dialogue, numbered.quadruple, encoder)
     group = RowGroup(numbers=[numbered.number])
     for kind, reply in enumerate(replies):
         row = Row()
-        row.add(reply, row.add(context), name=(numbered.number, kind), learned=kind == HUMAN)
+        encoder.add_reply(row, reply, row.add(context), name=(numbered.number, kind), learned=kind == HUMAN)
         group.rows.append(row)
     return group
 
 
 def packed(dialogue: TrainingDialogue, numbered: NumberedQuadruple, encoder: Encoder) -> RowGroup:
     """One row with the context once."""
-    context, replies = _encode(dialogue, numbered.quadruple, encoder)
+    context, replies = _context_and_replies(dialogue, numbered.quadruple, encoder)
     row = Row()
     shared = row.add(context)
     for kind, reply in enumerate(replies):
-        row.add(reply, shared, name=(numbered.number, kind), learned=kind == HUMAN)
+        encoder.add_reply(row, reply, shared, name=(numbered.number, kind), learned=kind == HUMAN)
     return RowGroup([row], [numbered.number])
 
 
@@ -139,7 +139,7 @@ class _Tree:
         context = self._top
         self._add_utterance(reply=(numbered.number, HUMAN))
         for kind, text in ((MODEL, quadruple.model), (RANDOM, quadruple.random)):
-            self.row.add(self.encoder.reply(text), context, name=(numbered.number, kind))
+            self.encoder.add_reply(self.row, text, context, name=(numbered.number, kind))
         self.group.numbers.append(numbered.number)
 
     def _add_utterance(self, reply: ReplyName | None = None) -> None:

@@ -12,7 +12,7 @@ from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.micro_batches import LAYOUTS, Layout
 from preference.training.joint.quadruples import Quadruple, draw_quadruples
-from tests.preference.training.made_up import joint_model, learned, ragged
+from tests.preference.training.made_up import dialogue, joint_model, learned, ragged
 
 SHAPES = {
     "llama": {},
@@ -48,8 +48,10 @@ def plain_loss(
             )
             scores.append(model.head(output.hidden_states[-1][0, -1]))
             if text == turn.human:
-                logits = output.logits[0, len(context) - 1 : -1]
-                nll.append(cross_entropy(logits, torch.tensor(reply), reduction="none"))
+                was_cut = encoder.utterance(text) != reply
+                targets = torch.tensor(reply[:-1] if was_cut else reply)
+                logits = output.logits[0, len(context) - 1 :][: len(targets)]
+                nll.append(cross_entropy(logits, targets, reduction="none"))
         human, shown, other = scores
         for better, worse in ((human, shown), (human, other), (shown, other)):
             ranking.append(-logsigmoid(better - worse))
@@ -74,6 +76,26 @@ def test_every_layout_has_the_loss_and_gradient_of_the_papers_equations(name: st
         assert gradients.keys() == expected.keys()
         for key, gradient in gradients.items():
             torch.testing.assert_close(gradient, expected[key], atol=CLOSE, rtol=0, msg=f"{layout} {key}")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_reply_that_was_cut_does_not_learn_an_end(layout: str) -> None:
+    """The head still reads the end that was put there, as serving does at max_new_tokens."""
+    model = joint_model("llama")
+    long, other = "I like tea and long walks in the rain", "no such reply, and a long one"
+    dialogues = [dialogue("hello", long, "fine", candidates=(other,)), dialogue("walk", "rain")]
+    encoder = Encoder(model.tokenizer, context=48, reply=8)
+    assert [encoder.cuts(text) for text in (long, other, "fine")] == [True, True, False]
+    step = draw_quadruples(dialogues, seed=1, epoch=0)
+    made = Layout(layout, dialogues, encoder).micro_batches(step)
+    learned_tokens = [int(token) for batch in made for token in batch["targets"]]
+    assert learned_tokens.count(encoder.end) == 2  # of "fine" and "rain"
+    assert len(learned_tokens) == 7 + len(encoder.utterance("fine")) + len(encoder.utterance("rain"))
+    for batch in made:
+        ends = batch["input_ids"][tuple(batch["score_at"].T)]
+        assert set(ends.tolist()) == {encoder.end}
+    losses, _ = learned(model, made)
+    assert losses["loss"] == pytest.approx(float(plain_loss(model, encoder, dialogues, step)), abs=CLOSE)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

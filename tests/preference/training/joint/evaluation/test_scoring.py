@@ -87,6 +87,23 @@ def test_every_utterance_is_encoded_once(
     assert shared < sum(fed) / 3
 
 
+def test_the_end_of_a_cut_reply_is_not_its_writers(
+    model: JointModel, dialogues: list[TrainingDialogue]
+) -> None:
+    encoder = Encoder(model.tokenizer, reply=6)
+    for shared in (True, False):
+        scored = score_turns(model, dialogues, encoder, share_contexts=shared)
+        replies = [reply for turn in scored for reply in (turn.human, *turn.candidates)]
+        cut = [reply for reply in replies if encoder.cuts(reply.text)]
+        assert 0 < len(cut) < len(replies)
+        assert {reply.tokens for reply in cut} == {5}
+        assert all(
+            reply.tokens == len(encoder.reply(reply.text))
+            for reply in replies
+            if not encoder.cuts(reply.text)
+        )
+
+
 def test_random_replies_are_those_of_the_seed(model: JointModel, dialogues: list[TrainingDialogue]) -> None:
     drawn = [
         [
