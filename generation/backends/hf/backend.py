@@ -59,7 +59,8 @@ class HFBackend:
     tokens are characters. pack_weights: see `packing`; only for float32 on a CPU.
 
     A model that joint training saved with a preference head scores its replies (`scoring`). Training renders dialogues
-    without a chat template, so such a model is served without one unless `chat` is true.
+    without a chat template, so such a model is served without one unless `chat` is true, and with speaker marks if it
+    was trained with them.
     """
 
     def __init__(
@@ -164,7 +165,7 @@ class HFBackend:
             )
         if has_template and wanted:
             return ChatRenderer(loaded.tokenizer, self.system_prompt)
-        return PlainRenderer(loaded.tokenizer)
+        return PlainRenderer(loaded.tokenizer, speaker_marks=loaded.speaker_marks)
 
     def _engine(self, loaded: Loaded, not_shared: str) -> Engine:
         feeder = Feeder(loaded.model, keeps_states=loaded.head is not None)

@@ -14,6 +14,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 
 from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead, read_head
+from generation.backends.speaker_marks import read_rendering
 from generation.protocol import BackendError
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ class Loaded:
     """A model that is ready to serve.
 
     ends: ids that end an utterance. never: ids that no reply may contain. positions: the longest sequence in tokens.
-    head: scores replies; None for a model that was not trained jointly.
+    head: scores replies; None for a model that was not trained jointly. speaker_marks: whether it reads who speaks.
     """
 
     model: Any
@@ -39,6 +40,7 @@ class Loaded:
     never: tuple[int, ...]
     positions: int
     head: PreferenceHead | None = None
+    speaker_marks: bool = False
 
 
 def is_folder(model: str) -> bool:
@@ -104,10 +106,11 @@ def load(model: str, device: str, dtype: str) -> Loaded:
     ends = _end_tokens(tokenizer, network)
     special = set(tokenizer.all_special_ids) | set(range(len(tokenizer), size))
     positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None) or 1 << 30
-    head = None
+    head, marks = None, False
     if is_folder(model):
         head = read_head(Path(source), hidden=hidden, end=tokenizer.eos_token_id, device=network.device)
-    return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions, head)
+        marks = read_rendering(Path(source))
+    return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions, head, marks)
 
 
 def _read_network(source: str, config: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:

@@ -21,6 +21,7 @@ from generation.backends.replies import (
     replace_surrogates,
     without_blanks,
 )
+from generation.backends.speaker_marks import speaker_marks
 from generation.protocol import BackendError, Message
 
 # Characters. In no vocabulary is the average token longer, so text beyond budget × this would be cut anyway.
@@ -65,10 +66,14 @@ class TextEncoder:
 
 
 class PlainRenderer:
-    """`<bos>` utterance `<eou>` utterance `<eou>` …"""
+    """`<bos>` utterance `<eou>` utterance `<eou>` …
 
-    def __init__(self, tokenizer: Any) -> None:
+    With speaker marks, every utterance begins with the mark of its speaker, and the prompt ends with that of the reply.
+    """
+
+    def __init__(self, tokenizer: Any, *, speaker_marks: bool = False) -> None:
         self._encoder = TextEncoder(tokenizer)
+        self._has_marks = speaker_marks
         self._end = tokenizer.eos_token_id
         self._start = [] if tokenizer.bos_token_id is None else [tokenizer.bos_token_id]
 
@@ -76,17 +81,27 @@ class PlainRenderer:
         self, context: Sequence[Message], speaker: str, budget: int, persona: Sequence[str] = ()
     ) -> list[int]:
         start = self._start + self._persona(persona, budget // 2)
-        room = budget - len(start)
+        marks = self._marks(context, speaker)
+        mark = marks.get(speaker, [])
+        room = budget - len(start) - len(mark)
         tokens: list[int] = []
         for message in reversed(without_blanks(context, room * MAX_TOKEN_CHARACTERS)):
-            utterance = [*self._encoder.encode(message.text), self._end]
+            utterance = [*marks.get(message.speaker, []), *self._encoder.encode(message.text), self._end]
             if not tokens:
                 utterance = utterance[-room:]  # the last utterance is never dropped, only cut from the left
             if len(tokens) + len(utterance) > room:
                 break
             tokens = utterance + tokens
         # A model needs one token to start from.
-        return start + tokens or [self._end]
+        return start + tokens + mark or [self._end]
+
+    def _marks(self, context: Sequence[Message], speaker: str) -> dict[str, list[int]]:
+        """The mark of every speaker, as tokens; empty if the model has none."""
+        if not self._has_marks:
+            return {}
+        speakers = [*(message.speaker for message in context), speaker]
+        marks = zip(speakers, speaker_marks(speakers), strict=True)
+        return {each: self._encoder.encode(mark) for each, mark in dict(marks).items()}
 
     def _persona(self, persona: Sequence[str], room: int) -> list[int]:
         """The sentences as utterances, as many as fit: a long persona leaves room for the dialogue."""

@@ -2,8 +2,8 @@
 
 Read from a snapshot folder (its `dialogues.jsonl`), or from a JSONL file in the format `diamante` or `quadruples`.
 
-`diamante`, one dialogue a line (optional: id, split, domain, language, and `action`, `source` and
-`model_version` of a turn):
+`diamante`, one dialogue a line (optional: id, split, domain, language, the `speaker` of an utterance, and `action`,
+`source` and `model_version` of a turn):
 
     {"conversation": [{"utterance": "I have a cat."},
                       {"utterance": "What is her name?", "response_candidates": ["Nice!", "I like dogs.", …]}, …]}
@@ -53,7 +53,10 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class TrainingDialogue:
-    """utterances: all of them, oldest first. turns: those with a candidate to rank, by position."""
+    """utterances: all of them, oldest first. turns: those with a candidate to rank, by position.
+
+    speakers: of the utterances; empty if the file does not name all of them.
+    """
 
     id: str
     split: str
@@ -61,6 +64,7 @@ class TrainingDialogue:
     language: str
     utterances: tuple[str, ...]
     turns: tuple[Turn, ...]
+    speakers: tuple[str, ...] = ()
 
     @property
     def spoken_language(self) -> str:
@@ -112,6 +116,7 @@ def _from_conversation(place: str, row: Row) -> TrainingDialogue:
     if not isinstance(conversation, list) or not all(isinstance(item, dict) for item in conversation):
         raise wrong_field(_("In %(place)s: `%(key)s` must be a list of objects."), place, "conversation")
     utterances = tuple(text_field(item, "utterance", place, required=True) for item in conversation)
+    speakers = tuple(text_field(item, "speaker", place) for item in conversation)
     turns = (
         _turn(utterances[:position], human, text_list_field(item, "response_candidates", place), item, place)
         for position, (human, item) in enumerate(zip(utterances, conversation, strict=True))
@@ -123,6 +128,7 @@ def _from_conversation(place: str, row: Row) -> TrainingDialogue:
         text_field(row, "language", place),
         utterances,
         tuple(turn for turn in turns if turn is not None),
+        speakers if all(speakers) else (),
     )
 
 

@@ -61,7 +61,11 @@ class Ranker:
             )
         self._model.eval()
         self._encoder = Encoder(
-            self._model.tokenizer, context=context, reply=reply, positions=self._model.positions
+            self._model.tokenizer,
+            context=context,
+            reply=reply,
+            positions=self._model.positions,
+            speaker_marks=self._model.speaker_marks,
         )
 
     def describe(self) -> dict[str, Any]:
@@ -86,13 +90,13 @@ class Ranker:
         return not why_not_shared(self._model.backbone, longest)
 
     def _context(self, reply: ReplyToScore) -> tuple[int, ...]:
-        return self._encoder.context(reply.history)
+        return self._encoder.context(reply.history, reply.speakers)
 
     def _rows(self, replies: Sequence[ReplyToScore], usable: Sequence[int]) -> Iterator[Row]:
         """One row per history with all its replies as leaves, up to ROW_TOKENS; or one per reply."""
-        rows: dict[tuple[str, ...], tuple[Row, int]] = {}
+        rows: dict[tuple[tuple[str, ...], tuple[str, ...]], tuple[Row, int]] = {}
         for place in usable:
-            history = replies[place].history
+            history = replies[place].history, replies[place].speakers
             tokens = self._encoder.reply(replies[place].response)
             if history in rows and rows[history][0].tokens + len(tokens) > ROW_TOKENS:
                 yield rows.pop(history)[0]
@@ -130,9 +134,8 @@ class Ranker:
 
     def _truncated(self, reply: ReplyToScore) -> list[str]:
         encoder = self._encoder
-        history = len(encoder.start) + sum(len(encoder.utterance(text)) for text in reply.history)
         cut = {
-            "history": history > encoder.context_limit,
+            "history": encoder.context_length(reply.history, reply.speakers) > encoder.context_limit,
             "response": encoder.cuts(reply.response),
         }
         return [part for part, is_cut in cut.items() if is_cut]

@@ -13,6 +13,9 @@ A reply of more tokens than the limit is cut. Its `<eou>` is then ours, not its 
 
 The head has to read some token, and reads the one that it reads everywhere: the score of a cut reply is that of its
 beginning as a finished reply, in training, evaluation and serving (where max_new_tokens cuts) alike.
+
+With speaker marks (see `generation.backends.speaker_marks`) every utterance of the context begins with its speaker's,
+and the context ends with the mark of who replies. A mark belongs to the context: it is never learned.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from typing import Any
 
 from generation.backends.hf.rendering import MAX_TOKEN_CHARACTERS, TextEncoder
 from generation.backends.replies import spoken
+from generation.backends.speaker_marks import speaker_marks
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.shared_context.rows import Row, Tokens
@@ -31,6 +35,7 @@ from preference.training.common.shared_context.rows import Row, Tokens
 CACHED_TEXTS = 1 << 15
 SHORTEST_CONTEXT = 8  # tokens
 SHORTEST_REPLY = 2  # one token of text and <eou>
+ALTERNATING = "AB"  # speakers of a dialogue that does not name them
 
 
 class Encoder:
@@ -41,7 +46,13 @@ class Encoder:
     """
 
     def __init__(
-        self, tokenizer: Any, *, context: int = 384, reply: int = 128, positions: int | None = None
+        self,
+        tokenizer: Any,
+        *,
+        context: int = 384,
+        reply: int = 128,
+        positions: int | None = None,
+        speaker_marks: bool = False,
     ) -> None:
         """context, reply: limits in tokens; reply: at least 2. positions: the longest sequence that the model takes,
         None: any.
@@ -63,6 +74,8 @@ class Encoder:
         self.reply_limit = max(reply, SHORTEST_REPLY)
         self.context_limit = self._context_that_fits(context, self.reply_limit, positions)
         self._encode = TextEncoder(tokenizer).encode
+        self._has_marks = speaker_marks
+        self._mark = lru_cache(None)(lambda mark: tuple(self._encode(mark)))
         self.utterance = lru_cache(CACHED_TEXTS)(self._utterance)
 
     def _context_that_fits(self, context: int, reply: int, positions: int | None) -> int:
@@ -111,16 +124,41 @@ class Encoder:
         """
         return row.add(self.reply(text), context, name=name, learned=learned, is_cut=self.cuts(text))
 
-    def context(self, utterances: Sequence[str]) -> Tokens:
-        """The newest utterances that fit into context_limit; the last one is never dropped, only cut on the left."""
-        room = self.context_limit - len(self.start)
+    def marks(self, count: int, speakers: Sequence[str] = ()) -> list[Tokens]:
+        """The marks of the first `count` utterances of a dialogue, each without tokens if the model reads none.
+
+        speakers: of these utterances or more; none: two who alternate.
+        """
+        if not self._has_marks:
+            return [()] * count
+        names = speakers[:count] or [ALTERNATING[place % 2] for place in range(count)]
+        return [self._mark(mark) for mark in speaker_marks(names)]
+
+    def context_length(self, utterances: Sequence[str], speakers: Sequence[str] = ()) -> int:
+        """Tokens of the whole context, before anything is dropped. speakers: as in `context`."""
+        *marks, reply_mark = self.marks(len(utterances) + 1, speakers)
+        lengths = (
+            len(mark) + len(tokens)
+            for mark, text in zip(marks, utterances, strict=True)
+            if (tokens := self.utterance(text))
+        )
+        return len(self.start) + sum(lengths) + len(reply_mark)
+
+    def context(self, utterances: Sequence[str], speakers: Sequence[str] = ()) -> Tokens:
+        """The newest utterances that fit into context_limit; the last one is never dropped, only cut on the left.
+
+        speakers: of the utterances and of the reply, perhaps of more; none: two who alternate.
+        """
+        *marks, reply_mark = self.marks(len(utterances) + 1, speakers)
+        room = self.context_limit - len(self.start) - len(reply_mark)
         context: Tokens = ()
-        for text in reversed(utterances):
+        for text, mark in zip(reversed(utterances), reversed(marks), strict=True):
             # Cut before encoding, generously: a pasted book must not be tokenized for its last 384 tokens.
             tokens = self.utterance(spoken(text, room * MAX_TOKEN_CHARACTERS))
+            tokens = mark + tokens if tokens else ()
             if not context:
                 tokens = tokens[-room:]
             if len(context) + len(tokens) > room:
                 break
             context = tokens + context
-        return self.start + context
+        return self.start + context + reply_mark

@@ -26,6 +26,7 @@ from transformers.utils.generic import ModelOutput
 
 from generation.backends.hf.loading import load
 from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
+from generation.backends.speaker_marks import write_rendering
 from generation.protocol import BackendError
 from preference.training.common.errors import TrainingError
 from preference.training.common.model_folder import replace_model_folder, write_explanation
@@ -60,7 +61,8 @@ class JointOutput(ModelOutput):
 class JointModel(nn.Module):
     """`backbone`: a causal language model. `head`: linear, hidden state → preference score.
 
-    loss_weights: of the generation loss and of the preference loss in their sum.
+    loss_weights: of the generation loss and of the preference loss in their sum. speaker_marks: whether its dialogues
+    say who speaks (see `encoding`); saved with the weights.
 
     The score of a reply is s = w · h_end + b with h_end the last hidden state at its end-of-utterance token. The
     tokenizer has no chat template (see `encoding`). notes: what was changed in the backbone, in sentences.
@@ -75,6 +77,7 @@ class JointModel(nn.Module):
         self.head = head or _new_head(backbone, seed)
         self.tokenizer = tokenizer
         self.loss_weights = (1.0, 1.0)
+        self.speaker_marks = False
         self.notes = disable_dropout(backbone)
         attend_in_blocks(backbone)
         self._logits_are_linear = logits_are_linear_in_hidden(backbone)
@@ -92,6 +95,7 @@ class JointModel(nn.Module):
         loaded.tokenizer.chat_template = None
         head = None if loaded.head is None else _linear(loaded.head)
         model = cls(loaded.model.requires_grad_(True), loaded.tokenizer, head, seed=seed)
+        model.speaker_marks = loaded.speaker_marks
         return model.train()
 
     @property
@@ -164,6 +168,7 @@ class JointModel(nn.Module):
         self.tokenizer.save_pretrained(folder)
         weights = {name: value.detach().float().cpu() for name, value in self.head.state_dict().items()}
         save_file(weights, folder / HEAD_FILE)
+        write_rendering(folder, marks=self.speaker_marks)
         if about is not None:
             write_explanation(folder, about)
 

@@ -48,9 +48,10 @@ CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS, "random_within": WITHIN}
 class JointRecipe:
     """Settings of generation-evaluation joint training (Diamante, section 4.1.1); the defaults are the paper's.
 
-    context, reply: longest in tokens; the oldest utterances are dropped first. batch: quadruples per optimiser step.
-    epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to the
-    human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or of
+    context, reply: longest in tokens; the oldest utterances are dropped first. speaker_marks: whether utterances
+    begin with who speaks ("A:", "B:"); saved with the model, which is served so too. batch: quadruples per optimiser
+    step. epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to
+    the human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or of
     the same language and domain (domain); where the domain has no other reply, the language counts.
     nll_weight, ranking_weight: of L_NLL and L_PE in their sum. ranking_weight 0 trains generation alone, the paper's
     comparison without joint training (Table 5).
@@ -68,6 +69,7 @@ class JointRecipe:
 
     context: int = 384
     reply: int = 128
+    speaker_marks: bool = False
     similar: int | None = 5
     random_within: str = "language"
     batch: int = 168

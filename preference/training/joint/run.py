@@ -69,7 +69,13 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
     dialogues = read_training_dialogues(options.data)
     plan = QuadruplePlan(dialogues, recipe)
     args, model = load_model(options, recipe, session, partial(build_model, options.model, recipe))
-    encoder = Encoder(model.tokenizer, context=recipe.context, reply=recipe.reply, positions=model.positions)
+    encoder = Encoder(
+        model.tokenizer,
+        context=recipe.context,
+        reply=recipe.reply,
+        positions=model.positions,
+        speaker_marks=recipe.speaker_marks,
+    )
     budget = BUDGET.choose(recipe.token_budget, args.device.type)
     layout = choose_layout(model, dialogues, encoder, name=recipe.layout, token_budget=budget)
     explanation = explain_run(
@@ -126,5 +132,12 @@ def build_model(source: str, recipe: JointRecipe) -> JointModel:
     # up to full steps.
     model.head.bias.requires_grad_(False)
     model.loss_weights = (recipe.nll_weight, recipe.ranking_weight)
+    if model.speaker_marks and not recipe.speaker_marks:
+        model.notes.append(
+            _(
+                "The base model was trained with speaker marks, and is now trained without: speaker_marks is false."
+            )
+        )
+    model.speaker_marks = recipe.speaker_marks
     prepare_weights(model, recipe)
     return model

@@ -117,7 +117,11 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
         options.model, untrained_head=options.untrained_head, seed=options.seed, device=options.device
     )
     encoder = Encoder(
-        model.tokenizer, context=options.context, reply=options.reply, positions=model.positions
+        model.tokenizer,
+        context=options.context,
+        reply=options.reply,
+        positions=model.positions,
+        speaker_marks=model.speaker_marks,
     )
     if options.threads:
         torch.set_num_threads(options.threads)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from random import Random
 
 from measures.ranking import ScoredTurn, rank_difference, rank_humans
-from preference.training.common.dialogues import TrainingDialogue
+from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.evaluation.lexical import fit_lexical_ranker
 from preference.training.joint.evaluation.report import Figures, ranking_figures, scored_turns
@@ -40,23 +40,35 @@ def move_contexts(dialogues: Sequence[TrainingDialogue], *, seed: int) -> dict[i
     are left out.
     """
     random = Random(f"{seed}/contexts")
-    by_language: dict[str, list[tuple[int, tuple[str, ...]]]] = {}
+    by_language: dict[str, list[tuple[int, TrainingDialogue, int]]] = {}
     for index, dialogue in enumerate(dialogues):
         contexts = by_language.setdefault(dialogue.spoken_language, [])
-        contexts += [(index, dialogue.utterances[: turn.position]) for turn in dialogue.turns]
+        contexts += [(index, dialogue, turn.position) for turn in dialogue.turns]
     moved, place = {}, -1
     for index, dialogue in enumerate(dialogues):
         others = [
-            context for other, context in by_language.get(dialogue.spoken_language, []) if other != index
+            (other, position)
+            for number, other, position in by_language.get(dialogue.spoken_language, [])
+            if number != index
         ]
         for turn in dialogue.turns:
             place += 1
             if not others:
                 continue
-            context = random.choice(others)
-            turns = (dataclasses.replace(turn, position=len(context)),)
-            moved[place] = dataclasses.replace(dialogue, utterances=(*context, turn.human), turns=turns)
+            moved[place] = _with_context_of(*random.choice(others), dialogue, turn)
     return moved
+
+
+def _with_context_of(
+    other: TrainingDialogue, position: int, dialogue: TrainingDialogue, turn: Turn
+) -> TrainingDialogue:
+    """The turn alone, as if it were said at this position of another dialogue."""
+    return dataclasses.replace(
+        dialogue,
+        utterances=(*other.utterances[:position], turn.human),
+        turns=(dataclasses.replace(turn, position=position),),
+        speakers=other.speakers[: position + 1],
+    )
 
 
 def control_figures(

@@ -25,10 +25,11 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.shared_context.filling import ROW_TOKENS, RowGroup, group_by_budget
 from preference.training.common.shared_context.probe import why_not_shared
-from preference.training.common.shared_context.rows import ROOT, Row
+from preference.training.common.shared_context.rows import Row, Tokens
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.collate import collate
+from preference.training.joint.layouts.trunk import Trunk, fits
 from preference.training.joint.quadruples import draw_quadruples
 
 HUMAN = -1  # number of the human reply; candidates count from 0, a random reply comes after them
@@ -89,7 +90,9 @@ def load_ranker(
     model = JointModel.from_pretrained(source, seed=seed)
     has_head = (Path(source).expanduser() / HEAD_FILE).is_file()
     if untrained_head and has_head:
+        marks = model.speaker_marks
         model = JointModel(model.backbone, model.tokenizer, seed=seed)
+        model.speaker_marks = marks
     if device == "cuda" and not torch.cuda.is_available():
         raise TrainingError(_("A GPU is asked for, and PyTorch sees none."), _("Leave --device out."))
     on_gpu = device != "cpu" and torch.cuda.is_available()
@@ -169,7 +172,7 @@ def _plain_rows(
 ) -> Iterator[Row]:
     """Every reply in a row of its own, with its own copy of the context: for models that cannot share one."""
     for turn in turns:
-        context = encoder.context(dialogues[turn.dialogue].utterances[: turn.turn.position])
+        context = _context(dialogues[turn.dialogue], turn.turn, encoder)
         for number, text in turn.replies.items():
             row = Row()
             encoder.add_reply(row, text, row.add(context), name=(turn.place, number), learned=True)
@@ -180,62 +183,40 @@ def _tree_rows(
     dialogues: Sequence[TrainingDialogue], turns: Sequence[_TurnToScore], encoder: Encoder
 ) -> Iterator[Row]:
     """Trees of about ROW_TOKENS at most; a turn whose context or reply would be cut has a row of its own."""
-    tree: _Tree | None = None
+    trunk: Trunk | None = None
     for turn in turns:
-        utterances = dialogues[turn.dialogue].utterances
-        if not _fits(utterances[: turn.turn.position], turn.turn.human, encoder):
-            yield _packed_row(utterances, turn, encoder)
+        dialogue = dialogues[turn.dialogue]
+        if not fits(dialogue, turn.turn.position, encoder):
+            yield _packed_row(dialogue, turn, encoder)
             continue
-        if tree is None or tree.utterances is not utterances or tree.row.tokens >= ROW_TOKENS:
-            if tree:
-                yield tree.row
-            tree = _Tree(utterances, encoder)
-        tree.add_turn(turn)
-    if tree:
-        yield tree.row
+        if trunk is None or trunk.dialogue is not dialogue or trunk.row.tokens >= ROW_TOKENS:
+            if trunk:
+                yield trunk.row
+            trunk = Trunk(dialogue, encoder)
+        _add_turn(trunk, turn)
+    if trunk:
+        yield trunk.row
 
 
-def _fits(context: Sequence[str], human: str, encoder: Encoder) -> bool:
-    """Whether context and human reply are within the encoder's limits."""
-    tokens = len(encoder.start) + sum(len(encoder.utterance(text)) for text in context)
-    return tokens <= encoder.context_limit and not encoder.cuts(human)
+def _add_turn(trunk: Trunk, turn: _TurnToScore) -> None:
+    """Extend the trunk up to the human reply and hang all other replies beside it."""
+    context = trunk.grow_to_reply(turn.turn.position, (turn.place, HUMAN))
+    for number, text in turn.replies.items():
+        if number != HUMAN:
+            trunk.add_leaf(text, context, (turn.place, number), learned=True)
 
 
-def _packed_row(utterances: Sequence[str], turn: _TurnToScore, encoder: Encoder) -> Row:
+def _packed_row(dialogue: TrainingDialogue, turn: _TurnToScore, encoder: Encoder) -> Row:
     """All replies of one turn on one copy of its context, whose oldest utterances were dropped."""
     row = Row()
-    context = row.add(encoder.context(utterances[: turn.turn.position]))
+    context = row.add(_context(dialogue, turn.turn, encoder))
     for number, text in turn.replies.items():
         encoder.add_reply(row, text, context, name=(turn.place, number), learned=True)
     return row
 
 
-class _Tree:
-    """The utterances of a dialogue as a trunk, with the other replies of its turns as leaves."""
-
-    def __init__(self, utterances: Sequence[str], encoder: Encoder) -> None:
-        self.utterances, self.row = utterances, Row()
-        self._encoder = encoder
-        self._length, self._top = 0, ROOT  # utterances in the trunk; the piece of the last one
-
-    def add_turn(self, turn: _TurnToScore) -> None:
-        """Extend the trunk up to the human reply and hang all other replies beside it."""
-        while self._length < turn.turn.position:
-            self._add_utterance()
-        context = self._top
-        self._add_utterance(reply=(turn.place, HUMAN))
-        for number, text in turn.replies.items():
-            if number != HUMAN:
-                self._encoder.add_reply(self.row, text, context, name=(turn.place, number), learned=True)
-
-    def _add_utterance(self, reply: ReplyName | None = None) -> None:
-        """Append the next utterance to the trunk; `reply` names it if it is the human reply of a turn."""
-        tokens = self._encoder.utterance(self.utterances[self._length])
-        self._length += 1
-        if self._top == ROOT:
-            tokens = self._encoder.start + tokens
-        if tokens:
-            self._top = self.row.add(tokens, self._top, name=reply, learned=reply is not None)
+def _context(dialogue: TrainingDialogue, turn: Turn, encoder: Encoder) -> Tokens:
+    return encoder.context(dialogue.utterances[: turn.position], dialogue.speakers)
 
 
 @torch.inference_mode()

@@ -37,8 +37,9 @@ from dataclasses import dataclass
 
 from preference.training.common.dialogues import TrainingDialogue
 from preference.training.common.shared_context.filling import RowGroup
-from preference.training.common.shared_context.rows import ROOT, Row, Tokens
+from preference.training.common.shared_context.rows import Row, Tokens
 from preference.training.joint.encoding import Encoder
+from preference.training.joint.layouts.trunk import Trunk, fits
 from preference.training.joint.loss import HUMAN, MODEL, RANDOM, RANKED_PAIRS
 from preference.training.joint.quadruples import Quadruple
 
@@ -65,7 +66,7 @@ def _context_and_replies(
 ) -> tuple[Tokens, tuple[str, str, str]]:
     """The context as tokens, and the replies in the order HUMAN, MODEL, RANDOM."""
     turn = dialogue.turns[quadruple.turn]
-    context = encoder.context(dialogue.utterances[: turn.position])
+    context = encoder.context(dialogue.utterances[: turn.position], dialogue.speakers)
     return context, (turn.human, quadruple.model, quadruple.random)
 
 
@@ -95,58 +96,28 @@ def trees(
 ) -> list[RowGroup]:
     """One row per tree; a tree grows until it has `longest` tokens, then a new one starts from the opening.
 
-    A turn whose context or reply exceeds the encoder's limits is packed on its own, because cutting text would change
-    what the rest of the tree sees: dropping u0 for a late turn moves the positions of all its descendants.
+    A turn whose context or reply exceeds the encoder's limits is packed on its own.
     """
     groups: list[RowGroup] = []
-    tree: _Tree | None = None
+    trunk, group = Trunk(dialogue, encoder), RowGroup()
     # In the order of the dialogue: a trunk grows at its end only.
     for item in sorted(numbered, key=lambda item: item.quadruple.turn):
         position = dialogue.turns[item.quadruple.turn].position
-        if tree is None or tree.reached >= position or tree.row.tokens >= longest:
-            tree = _Tree(dialogue, encoder)
-        if not tree.fits(position):
+        if not fits(dialogue, position, encoder):
             groups.append(packed(dialogue, item, encoder))
             continue
-        tree.add_quadruple(item)
-        if len(tree.group.numbers) == 1:  # its first turn; a tree that holds none is not a row
-            groups.append(tree.group)
+        if not group.numbers or trunk.reached >= position or trunk.row.tokens >= longest:
+            trunk = Trunk(dialogue, encoder)
+            group = RowGroup([trunk.row])
+            groups.append(group)
+        _add_quadruple(trunk, position, item)
+        group.numbers.append(item.number)
     return groups
 
 
-class _Tree:
-    """A tree while it grows along its trunk. reached: position of the last utterance in the trunk."""
-
-    def __init__(self, dialogue: TrainingDialogue, encoder: Encoder) -> None:
-        self.dialogue, self.encoder = dialogue, encoder
-        self.row = Row()
-        self.group = RowGroup([self.row])
-        self.reached = -1
-        self._top = ROOT  # the piece of the last utterance
-
-    def fits(self, position: int) -> bool:
-        """Whether the whole context and the human reply at this position are within the encoder's limits."""
-        lengths = [len(self.encoder.utterance(text)) for text in self.dialogue.utterances[: position + 1]]
-        context = len(self.encoder.start) + sum(lengths[:-1])
-        return context <= self.encoder.context_limit and lengths[-1] <= self.encoder.reply_limit
-
-    def add_quadruple(self, numbered: NumberedQuadruple) -> None:
-        """Extend the trunk up to the human reply and hang the other two replies beside it."""
-        quadruple = numbered.quadruple
-        position = self.dialogue.turns[quadruple.turn].position
-        while self.reached < position - 1:
-            self._add_utterance()
-        context = self._top
-        self._add_utterance(reply=(numbered.number, HUMAN))
-        for kind, text in ((MODEL, quadruple.model), (RANDOM, quadruple.random)):
-            self.encoder.add_reply(self.row, text, context, name=(numbered.number, kind))
-        self.group.numbers.append(numbered.number)
-
-    def _add_utterance(self, reply: ReplyName | None = None) -> None:
-        """Append the next utterance to the trunk; `reply` names it if it is the human reply of a turn."""
-        self.reached += 1
-        tokens = self.encoder.utterance(self.dialogue.utterances[self.reached])
-        if self._top == ROOT:
-            tokens = self.encoder.start + tokens
-        if tokens:
-            self._top = self.row.add(tokens, self._top, name=reply, learned=reply is not None)
+def _add_quadruple(trunk: Trunk, position: int, numbered: NumberedQuadruple) -> None:
+    """Extend the trunk up to the human reply and hang the other two replies beside it."""
+    number, quadruple = numbered.number, numbered.quadruple
+    context = trunk.grow_to_reply(position, (number, HUMAN))
+    for kind, text in ((MODEL, quadruple.model), (RANDOM, quadruple.random)):
+        trunk.add_leaf(text, context, (number, kind))

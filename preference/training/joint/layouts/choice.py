@@ -60,9 +60,10 @@ def _count_cut_turns(dialogues: Sequence[TrainingDialogue], encoder: Encoder) ->
     count = 0
     for dialogue in dialogues:
         length, is_cut = len(encoder.start), []
-        for text in dialogue.utterances:
+        marks = encoder.marks(len(dialogue.utterances), dialogue.speakers)
+        for text, mark in zip(dialogue.utterances, marks, strict=True):
             size = len(encoder.utterance(text))
-            is_cut.append(length > encoder.context_limit or size > encoder.reply_limit)
-            length += size
+            is_cut.append(length + len(mark) > encoder.context_limit or encoder.cuts(text))
+            length += len(mark) + size if size else 0
         count += sum(is_cut[turn.position] for turn in dialogue.turns)
     return count

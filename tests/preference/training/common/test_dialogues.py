@@ -43,6 +43,13 @@ def test_a_snapshot_folder_is_read(tmp_path: Path) -> None:
     assert (turn.action, turn.model_version) == ("revise", "m@1")
 
 
+def test_speakers_are_read_if_all_are_named(tmp_path: Path) -> None:
+    named = talk(said("tea?", speaker="Ann"), said("yes", "no", speaker="Bob"))
+    half = talk(said("tea?", speaker="Ann"), said("yes", "no"))
+    found = read_dialogues(written(tmp_path / "x", named, half))
+    assert [dialogue.speakers for dialogue in found] == [("Ann", "Bob"), ()]
+
+
 def test_candidates_that_cannot_be_ranked_are_left_out(tmp_path: Path) -> None:
     """Empty ones, repeats, and what the person wrote, white space aside."""
     shown = ["", " ", "Yes,  I do", "no", "no ", "maybe"]

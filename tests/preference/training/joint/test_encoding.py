@@ -37,6 +37,30 @@ def test_a_context_is_rendered_as_serving_does(utterances: list[str], limit: int
     assert Encoder(TOKENIZER, context=limit).context(utterances) == tuple(served)
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from("ABCD"), st.text(max_size=20)), min_size=1, max_size=6),
+    st.integers(12, 60),
+)
+def test_speakers_are_marked_as_in_serving(said: list[tuple[str, str]], limit: int) -> None:
+    messages = [Message(speaker, text) for speaker, text in said]
+    served = PlainRenderer(TOKENIZER, speaker_marks=True).render(messages, "B", limit)
+    speakers, utterances = [*(speaker for speaker, _text in said), "B"], [text for _speaker, text in said]
+    encoder = Encoder(TOKENIZER, context=limit, speaker_marks=True)
+    assert encoder.context(utterances, speakers) == tuple(served)
+    assert (encoder.context_length(utterances, speakers) <= limit) == (
+        Encoder(TOKENIZER, context=1000, speaker_marks=True).context(utterances, speakers) == tuple(served)
+    )
+
+
+def test_marks_go_by_who_spoke_first() -> None:
+    encoder = Encoder(TOKENIZER, speaker_marks=True)
+    said = ["I have a cat", "  ", "She is old", "Oh"]
+    context = TOKENIZER.decode(encoder.context(said, ["Eve", "Dan", "Eve", "Dan", "Eve"]))
+    assert context == "<bos>A:I have a cat<eou>A:She is old<eou>B:Oh<eou>A:"
+    alternating = TOKENIZER.decode(encoder.context(["Hi", "Oh"]))
+    assert alternating == "<bos>A:Hi<eou>B:Oh<eou>A:"
+
+
 def test_the_oldest_utterances_are_dropped_first_and_the_last_is_cut_from_the_left() -> None:
     encoder = Encoder(TOKENIZER)
     old, new = encoder.utterance("I like tea"), encoder.utterance("rain")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
@@ -39,7 +41,7 @@ def plain_loss(
     for drawn in step:
         dialogue = dialogues[drawn.dialogue]
         turn = dialogue.turns[drawn.turn]
-        context = encoder.context(dialogue.utterances[: turn.position])
+        context = encoder.context(dialogue.utterances[: turn.position], dialogue.speakers)
         scores = []
         for text in (turn.human, drawn.model, drawn.random):
             reply = encoder.reply(text)
@@ -76,6 +78,24 @@ def test_every_layout_has_the_loss_and_gradient_of_the_papers_equations(name: st
         assert gradients.keys() == expected.keys()
         for key, gradient in gradients.items():
             torch.testing.assert_close(gradient, expected[key], atol=CLOSE, rtol=0, msg=f"{layout} {key}")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("names", [(), ("Ann", "Bob", "Ann", "Ann", "Carl", "Bob", "Bob")])
+def test_speaker_marks_are_context_in_every_layout(layout: str, names: tuple[str, ...]) -> None:
+    model = joint_model("llama")
+    dialogues = [replace(talk, speakers=names[: len(talk.utterances)]) for talk in ragged(8, count=4)]
+    marked = Encoder(model.tokenizer, context=60, reply=16, speaker_marks=True)
+    plain = Encoder(model.tokenizer, context=60, reply=16)
+    step = draw_quadruples(dialogues, seed=8, epoch=0)
+    loss = plain_loss(model, marked, dialogues, step)
+    assert float(loss) != pytest.approx(float(plain_loss(model, plain, dialogues, step)), abs=CLOSE)
+    torch.autograd.backward(loss)
+    expected = {key: p.grad.clone() for key, p in model.named_parameters() if p.grad is not None}
+    losses, gradients = learned(model, Layout(layout, dialogues, marked).micro_batches(step))
+    assert losses["loss"] == pytest.approx(float(loss.detach()), abs=CLOSE)
+    for key, gradient in gradients.items():
+        torch.testing.assert_close(gradient, expected[key], atol=CLOSE, rtol=0, msg=key)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

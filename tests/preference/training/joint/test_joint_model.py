@@ -22,7 +22,7 @@ from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.micro_batches import Layout
 from preference.training.joint.quadruples import draw_quadruples
 from tests.generation.conftest import CHAT_TEMPLATE, build_tokenizer
-from tests.generation.talk import talk, texts
+from tests.generation.talk import TALK, talk, texts, tokens_of
 from tests.preference.training.conftest import save_tiny
 from tests.preference.training.made_up import joint_model, learned, ragged
 
@@ -67,6 +67,30 @@ def test_a_model_is_saved_without_its_chat_template(tmp_path: Path) -> None:
     assert AutoTokenizer.from_pretrained(folder).chat_template
     JointModel.from_pretrained(folder).save_pretrained(tmp_path / "model")
     assert AutoTokenizer.from_pretrained(tmp_path / "model").chat_template is None
+
+
+def test_a_model_with_speaker_marks_is_served_with_them(tmp_path: Path) -> None:
+    model = joint_model("llama")
+    model.save_pretrained(tmp_path / "plain")
+    model.speaker_marks = True
+    model.save_pretrained(tmp_path / "marked")
+    assert JointModel.from_pretrained(tmp_path / "marked").speaker_marks
+    assert not JointModel.from_pretrained(tmp_path / "plain").speaker_marks
+    plain, marked = (HFBackend(str(tmp_path / name)) for name in ("plain", "marked"))
+    assert marked.version.split("@")[1] != plain.version.split("@")[1]
+    said = model.tokenizer.decode(tokens_of(marked, talk(2)))
+    assert said == f"<bos>A:{TALK[0].text}<eou>B:{TALK[1].text}<eou>A:"
+    assert model.tokenizer.decode(tokens_of(plain, talk(2))) == f"<bos>{TALK[0].text}<eou>{TALK[1].text}<eou>"
+    (answer,) = marked.generate([talk()])
+    assert len(texts(answer)) == 7
+
+
+@pytest.mark.parametrize("written", ["", "[]", "{}", '{"speaker_marks": 1}'])
+def test_a_folder_that_does_not_say_whether_it_has_marks_is_refused(tmp_path: Path, written: str) -> None:
+    joint_model("llama").save_pretrained(tmp_path / "model")
+    (tmp_path / "model" / "rendering.json").write_text(written)
+    with pytest.raises(TrainingError, match="speaker marks"):
+        JointModel.from_pretrained(tmp_path / "model")
 
 
 def test_a_new_head_depends_on_its_seed_alone(tmp_path: Path) -> None:
