@@ -51,8 +51,8 @@ class JointRecipe:
     context, reply: longest in tokens; the oldest utterances are dropped first. speaker_marks: whether utterances
     begin with who speaks ("A:", "B:"); saved with the model, which is served so too. batch: quadruples per optimiser
     step. epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to
-    the human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or of
-    the same language and domain (domain); where the domain has no other reply, the language counts.
+    the human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or
+    of the same language and domain (domain); where the domain has no other reply, the language counts.
     nll_weight, ranking_weight: of L_NLL and L_PE in their sum. ranking_weight 0 trains generation alone, the paper's
     comparison without joint training (Table 5).
     peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
