@@ -31,7 +31,7 @@ from jobs.services import cancel_job, retry_job
 from measures.rated_dialogues import MAXIMUM
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest
-from preference.data.models.exports import Export, FileType, FormatName
+from preference.data.models.exports import Export, FileType, FormatName, LeadingTurns
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import content_type_of, export_for, exports_of, file_of, missing_export
 from preference.data.selectors.formats import FROZEN, formats_for
@@ -83,6 +83,15 @@ class ExportForm(SelectionForm):
         label=gettext_lazy("Also pairs with a random reply of another dialogue"),
         required=False,
         initial=True,
+    )
+    leading_assistant = forms.ChoiceField(
+        label=gettext_lazy("First turns of the assistant"),
+        choices=LeadingTurns.choices,
+        initial=LeadingTurns.KEEP.value,
+        required=False,
+        help_text=gettext_lazy(
+            "Many chat templates refuse a conversation that the assistant opens (sft, preference, reward, kto)."
+        ),
     )
     include_withheld = forms.BooleanField(
         label=gettext_lazy("Also dialogues labelled as private or abandoned"),
@@ -193,7 +202,12 @@ def _build_preview(user: User, project: Project, choices: dict[str, Any]) -> dic
     format = choose_format(project, choices.get("format"), snapshot)
     filters = chosen_filters(choices)
     summary = preview_snapshot(snapshot, filters) if snapshot else preview_source(project, filters, format)
-    draws = DrawSettings(choices.get("seed") or 0, choices.get("epoch") or 0, bool(choices.get("random")))
+    draws = DrawSettings(
+        choices.get("seed") or 0,
+        choices.get("epoch") or 0,
+        bool(choices.get("random")),
+        choices.get("leading_assistant") or LeadingTurns.KEEP.value,
+    )
     options = ExportOptions(format, filters, choices.get("file_type") or FileType.JSONL, snapshot, draws)
     return {
         "project": project,
@@ -236,6 +250,10 @@ def command_for(slug: str, export: ExportOptions) -> str:
     if file_format.name in TRAINING and filters.least_score not in (None, WELL_RATED):
         options += [["--least-score", f"{filters.least_score:g}"]]
     options += _draw_options(export.draws) if file_format.draws else []
+    leading = export.draws.leading_assistant
+    options += (
+        [["--leading-assistant", leading]] if file_format.is_trl and leading != LeadingTurns.KEEP else []
+    )
     options += [["--output", f"{slug}-{file_format.name}.{file_format.extension(export.file_type)}"]]
     return format_command("export_dataset", slug, options)
 

@@ -48,6 +48,7 @@ LABELS: Final = {
     "seed": gettext_lazy("Seed"),
     "epoch": gettext_lazy("Epoch"),
     "random": gettext_lazy("Also pairs with a random reply of another dialogue"),
+    "leading_assistant": gettext_lazy("First turns of the assistant"),
     "repo_id": gettext_lazy("Repository"),
     "private": gettext_lazy("Private"),
     "model": gettext_lazy("Model"),

@@ -37,7 +37,8 @@ class ExportFormat:
     rows: the rows of one page of a project; None if they are made from rows of `diamante` only. rows_of: the rows that
     one row of `diamante` makes; None if that lacks what the format needs. is_array: the file is one JSON array, not
     JSON Lines. draws: whether anything in it is drawn at random. study_rows: the rows of one page of a study; None if
-    studies do not have the format. opening: the metadata of a file that is one JSON object with the rows as its "data".
+    studies do not have the format. is_trl: the rows are conversations with roles, for TRL. opening: the metadata of a
+    file that is one JSON object with the rows as its "data".
     """
 
     name: str
@@ -49,6 +50,7 @@ class ExportFormat:
     rows_of: Callable[[Mapping[str, Any], DrawContext], Iterator[Row]] | None = None
     draws: bool = False
     study_rows: Callable[[StudySelection, Sequence[StudyAssignment]], Iterator[Row]] | None = None
+    is_trl: bool = False
     opening: Callable[[StudySelection], Row] | None = None
 
     def extension(self, file_type: str = FileType.JSONL) -> str:
@@ -124,6 +126,7 @@ _FORMATS = [
         sft.rows,
         rows_of=sft.rows_of_row,
         study_rows=study_replies.sft_rows,
+        is_trl=True,
     ),
     ExportFormat(
         FormatName.PREFERENCE.value,
@@ -138,6 +141,7 @@ _FORMATS = [
         rows_of=pairs.preference_rows,
         draws=True,
         study_rows=study_replies.preference_rows,
+        is_trl=True,
     ),
     ExportFormat(
         FormatName.REWARD.value,
@@ -148,6 +152,7 @@ _FORMATS = [
         None,
         rows_of=pairs.reward_rows,
         draws=True,
+        is_trl=True,
     ),
     ExportFormat(
         FormatName.KTO.value,
@@ -159,6 +164,7 @@ _FORMATS = [
         None,
         rows_of=pairs.kto_rows,
         draws=True,
+        is_trl=True,
     ),
     ExportFormat(
         FormatName.JUDGEMENTS.value,

@@ -89,7 +89,7 @@ SCHEMAS: Mapping[str, pa.Schema] = {
             *_sampling("model_"),
         ]
     ),
-    "sft": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES), *IDENTITY]),
+    "sft": pa.schema([("prompt", MESSAGES), ("completion", MESSAGES), *IDENTITY, ("model_version", TEXT)]),
     "preference": pa.schema([("prompt", MESSAGES), ("chosen", MESSAGES), ("rejected", MESSAGES), *REJECTED]),
     "reward": pa.schema([("chosen", MESSAGES), ("rejected", MESSAGES), *REJECTED]),
     "kto": pa.schema(

@@ -15,7 +15,7 @@ from preference.data.selectors.random_replies import (
     ReplyPool,
     normalize_spaces,
 )
-from preference.data.selectors.selection import UtteranceText
+from preference.data.selectors.selection import FROM_CANDIDATES, UtteranceText
 
 SAMPLED = ("seed", "tokens", "logprob", "score", "warmth")  # of a candidate; see generation.protocol.Reply
 BEFORE_EDIT, UNSELECTED, RANDOM = "before-edit", "unselected", "random"
@@ -110,11 +110,17 @@ def replies_of(row: Mapping[str, Any], draw_context: DrawContext) -> Iterator[Re
 
 
 def utterances_in(row: Mapping[str, Any]) -> list[UtteranceText]:
-    """The utterances of a row, with speaker and text only."""
+    """The utterances of a row: speaker, text, and the version of the model whose candidate was selected or revised."""
     return [
-        UtteranceText(0, position, one["speaker"], one["utterance"])
+        UtteranceText(0, position, one["speaker"], one["utterance"], model_version=_version_of_source(one))
         for position, one in enumerate(row["conversation"])
     ]
+
+
+def _version_of_source(one: Mapping[str, Any]) -> str:
+    # Without candidates these keys may be metadata that means something else.
+    chosen = one["response_candidates"] and one.get("action") in FROM_CANDIDATES
+    return one.get("model_version", "") if chosen else ""
 
 
 def _rejected(one: Mapping[str, Any]) -> list[Candidate]:

@@ -1,6 +1,7 @@
 """Format `sft`: one row per reply, conversational prompt and completion (TRL).
 
-The other columns say which reply of which dialogue a row is; SFTTrainer ignores them.
+The other columns say which reply of which dialogue a row is, and which model wrote the candidate that was selected or
+revised ("" for a reply that a person wrote); SFTTrainer ignores them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,14 +12,14 @@ from preference.data.formats.replies import DrawContext, utterances_in
 from preference.data.selectors.random_replies import SYSTEM
 from preference.data.selectors.selection import Selection, UtteranceText
 
-VERSION = "2"
+VERSION = "3"
 # Names of the model's side in imported conversations. If there is one, only its replies are used for training;
 # authored dialogues have none, and the replies of both speakers are used.
 MODELS = frozenset({"assistant", "gpt", "chatgpt", "bing", "bot", "model"})
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
-    utterances = selection.texts(page)
+    utterances = selection.texts_with_versions(page)
     for dialogue in page:
         for made in rows_of(utterances.get(dialogue.pk, [])):
             yield {**made, "dialogue_id": dialogue.external_id, "language": dialogue.language}
@@ -35,7 +36,7 @@ def rows_of(utterances: Sequence[UtteranceText]) -> Iterator[dict[str, Any]]:
     models = {utterance.speaker for utterance in utterances if utterance.speaker.lower() in MODELS}
     for end, reply in enumerate(utterances):
         if end and reply.speaker.lower() != SYSTEM and (not models or reply.speaker in models):
-            yield {**row(utterances[:end], reply), "turn": end}
+            yield {**row(utterances[:end], reply), "turn": end, "model_version": reply.model_version}
 
 
 def row(context: Sequence[UtteranceText], reply: UtteranceText) -> dict[str, Any]:

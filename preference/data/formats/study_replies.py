@@ -22,7 +22,8 @@ def sft_rows(selection: StudySelection, page: Sequence[StudyAssignment]) -> Iter
     """One row per reply of a well-rated conversation."""
     for reply in selection.replies(page):
         if is_well_rated(reply.score, selection.filters):
-            yield {**row(reply.context, reply.said), **_identity(reply)}
+            about = {**_identity(reply), "model_version": reply.system_name}
+            yield {**row(reply.context, reply.said), **about}
 
 
 def preference_rows(selection: StudySelection, page: Sequence[StudyAssignment]) -> Iterator[dict[str, Any]]:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -16,8 +17,9 @@ from django.utils import timezone
 from common.release import code_version
 from jobs.garbage_collection import manual_garbage_collection
 from preference.data.formats.catalogue import ExportFormat, Row
+from preference.data.formats.leading_turns import fit_leading_turns
 from preference.data.formats.replies import DrawContext
-from preference.data.models.exports import FileType
+from preference.data.models.exports import FileType, FormatName
 from preference.data.selectors.frozen_dialogues import FrozenDialogues, SnapshotName
 from preference.data.selectors.random_replies import DrawSettings, reply_pool_of_project, reply_pool_of_rows
 from preference.data.selectors.selection import Selection
@@ -37,6 +39,8 @@ class Manifest:
 
     snapshot: its source, None: the project. left_out: dialogues that the format withheld, by final label. skipped:
     turns that gave no row or no random pair, by reason. seed, epoch: of random draws, None if there were none.
+    leading_assistant: one of LeadingTurns, None in formats without roles. labels: in kto, the rows with the label true
+    (desirable) and false (undesirable), from which the weights of its loss follow.
     """
 
     format: str
@@ -53,6 +57,8 @@ class Manifest:
     sha256: str
     seed: int | None
     epoch: int | None
+    leading_assistant: str | None
+    labels: dict[str, int]
     code_version: str
     created_at: str
 
@@ -137,13 +143,15 @@ def export(
 
     at: called after every page with the number of dialogues written.
     """
-    file, dialogues = HashingWriter(out), 0
+    file, dialogues, labels = HashingWriter(out), 0, Counter[str]()
     writer, draw_context = _writer(format, file, file_type, source), _draw_context(format, source, draws)
     source.left_out.clear()
     with manual_garbage_collection():
         for page in source.pages():
             for row in _rows(format, source, page, draw_context):
                 writer.write(row)
+                if format.name == FormatName.KTO:
+                    labels["desirable" if row["label"] else "undesirable"] += 1
             dialogues += source.dialogue_count(page)
             at(dialogues)
             gc.collect(1)
@@ -164,6 +172,8 @@ def export(
         sha256=file.digest.hexdigest(),
         seed=draw_context.draws.seed if draws_replies else None,
         epoch=draw_context.draws.epoch if draws_replies else None,
+        leading_assistant=draw_context.draws.leading_assistant if format.is_trl else None,
+        labels=dict(sorted(labels.items())),
         code_version=code_version(),
         created_at=timezone.now().isoformat(),
     )
@@ -194,6 +204,15 @@ def _draw_context(format: ExportFormat, source: Source, draws: DrawSettings | No
 
 
 def _rows(format: ExportFormat, source: Source, page: list[Any], draw_context: DrawContext) -> Iterator[Row]:
+    rows = _rows_of_source(format, source, page, draw_context)
+    if not format.is_trl:
+        return rows
+    return fit_leading_turns(rows, draw_context.draws.leading_assistant, draw_context.skip)
+
+
+def _rows_of_source(
+    format: ExportFormat, source: Source, page: list[Any], draw_context: DrawContext
+) -> Iterator[Row]:
     if isinstance(source, FrozenDialogues):
         return format.frozen_rows(page, draw_context)
     if isinstance(source, StudySelection):

@@ -31,11 +31,19 @@ class FileType(models.TextChoices):
     PARQUET = "parquet", _("Parquet")
 
 
+class LeadingTurns(models.TextChoices):
+    """What becomes of the assistant's turns before the first of the user, in the formats of TRL."""
+
+    KEEP = "keep", _("Keep them")
+    MERGE = "merge", _("Merge them into the first turn of the user")
+    DROP = "drop", _("Leave them out")
+
+
 class Export(models.Model):
     """A running or finished export; the file is under FILES_ROOT with its manifest beside it.
 
     id: the same as its job's. filters: requested splits, include_unreviewed … snapshot: its source, None: the project.
-    draws: seed and epoch of random draws. manifest: rows, SHA-256, schema version, filters, seed and code version of
+    draws: as DrawSettings stores them. manifest: rows, SHA-256, schema version, filters, seed and code version of
     the finished file. path: relative to storage.exports_root(); empty before the file exists and after its removal.
     """
 

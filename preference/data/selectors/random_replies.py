@@ -17,6 +17,7 @@ from django.db.models import Case, F, TextField, Value, When, Window
 from django.db.models.functions import MD5, Cast, Concat, RowNumber
 
 from dialogues.models import Utterance
+from preference.data.models.exports import LeadingTurns
 from preference.data.selectors.selection import Selection, default_language
 from preference.training.common.languages import CHINESE_CHARACTER, guess_language
 
@@ -26,18 +27,27 @@ SYSTEM = "system"
 
 @dataclass(frozen=True, slots=True)
 class DrawSettings:
-    """Settings of random draws. random: whether preference, reward and kto also reject a random reply in every turn."""
+    """How rows are made: seed and epoch of random draws.
+
+    random: whether preference, reward and kto also reject a random reply in every turn. leading_assistant: one of
+    LeadingTurns, in the formats of TRL.
+    """
 
     seed: int = 0
     epoch: int = 0
     random: bool = True
+    leading_assistant: str = LeadingTurns.KEEP.value
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> "DrawSettings":
         return cls(**stored)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Without `leading_assistant` where it is not chosen."""
+        stored = asdict(self)
+        if self.leading_assistant == LeadingTurns.KEEP:
+            del stored["leading_assistant"]
+        return stored
 
     def key(self) -> str:
         return f"{self.seed}/{self.epoch}/"

@@ -7,12 +7,25 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from django.db.models import Case, CharField, Count, Exists, OuterRef, Q, QuerySet, TextField, Value, When
-from django.db.models.functions import Cast
+from django.db.models import (
+    Case,
+    CharField,
+    Count,
+    Exists,
+    F,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    TextField,
+    Value,
+    When,
+)  # fmt: skip
+from django.db.models.functions import Cast, Coalesce, NullIf
 
 from annotation.labelling.models.labels import FinalLabel
 from annotation.tasks.models.rounds import Batch, RoundState
-from dialogues.models import Dialogue, DialogueState, ReviewState, Split, Utterance
+from dialogues.models import Action, Dialogue, DialogueState, ReviewState, Split, Utterance
 from preference.data.models.exports import FormatName
 from projects.models import DialogueLanguage, Project, Protocol
 
@@ -30,16 +43,21 @@ ORIGIN = ("time", "metadata", "action", "source", "edit_distance")
 WHOLE = (*SPOKEN, *ORIGIN, "candidate_set__candidates", "candidate_set__model_version")
 # Final labels of private data (-1, -2) and of abandoned dialogues: no training data (DiQAD, Table 1).
 WITHHELD = (-1, -2, "phone")
+FROM_CANDIDATES = (Action.SELECT, Action.REVISE)
 
 
 class UtteranceText(NamedTuple):
-    """An utterance without its provenance. metadata: empty unless requested."""
+    """An utterance without its provenance. metadata, model_version: empty unless requested.
+
+    model_version: of the candidate that was selected or revised; "" if there is none, or it is unknown.
+    """
 
     dialogue_id: int
     position: int
     speaker: str
     text: str
     metadata: Mapping[str, Any] = MappingProxyType({})
+    model_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +161,16 @@ class Selection:
             by_dialogue[dialogue].append(UtteranceText(dialogue, position, speaker, text, about))
         return by_dialogue
 
+    def texts_with_versions(self, page: Sequence[Dialogue]) -> dict[int, list[UtteranceText]]:
+        """Like texts(), with the model version of every utterance; PostgreSQL takes it out of the candidates."""
+        by_dialogue: dict[int, list[UtteranceText]] = defaultdict(list)
+        rows = self._still_selected(page).values_list(*SPOKEN, _version_of_source())
+        for dialogue, position, speaker, text, version in rows:
+            by_dialogue[dialogue].append(
+                UtteranceText(dialogue, position, speaker, text, model_version=version)
+            )
+        return by_dialogue
+
     def _still_selected(self, page: Sequence[Dialogue]) -> QuerySet[Utterance]:
         first, last = page[0].pk, page[-1].pk
         still = (
@@ -151,6 +179,19 @@ class Selection:
         # Without its own bounds, PostgreSQL may walk the index of utterances from the first one to this page.
         near = Utterance.objects.filter(dialogue_id__gte=first, dialogue_id__lte=last)
         return near.filter(dialogue__in=still).order_by("dialogue_id", "position")
+
+
+def _version_of_source() -> Case:
+    """CandidateSet.version_of in SQL, for replies that were selected or revised."""
+    own = Func(
+        F("candidate_set__candidates"),
+        Cast("source", TextField()),
+        Value("model_version"),
+        function="jsonb_extract_path_text",
+    )
+    version = Coalesce(NullIf(own, Value("")), F("candidate_set__model_version"), output_field=TextField())
+    chosen = When(action__in=FROM_CANDIDATES, candidate_set__isnull=False, source__isnull=False, then=version)
+    return Case(chosen, default=Value(""), output_field=TextField())
 
 
 def accepted_dialogues(

@@ -9,7 +9,7 @@ from common.rest.serializers import StrictSerializer
 from dialogues.models import Split
 from jobs.models import JobState
 from measures.rated_dialogues import MAXIMUM
-from preference.data.models.exports import Export, FileType, FormatName
+from preference.data.models.exports import Export, FileType, FormatName, LeadingTurns
 from preference.data.selectors.selection import Preview
 from preference.data.selectors.study import WELL_RATED
 from preference.data.services.exports import LARGEST
@@ -82,6 +82,12 @@ class ExportInput(StrictSerializer):
         default=True,
         help_text="Include pairs with a random reply of another dialogue, in `preference`, `reward`, `kto`.",
     )
+    leading_assistant = serializers.ChoiceField(
+        choices=LeadingTurns.choices,
+        default=LeadingTurns.KEEP,
+        help_text="What becomes of the assistant's turns before the first of the user, which many chat templates "
+        "refuse, in `sft`, `preference`, `reward`, `kto`.",
+    )
 
 
 class PreviewQuery(serializers.Serializer[Any]):
@@ -151,7 +157,7 @@ class ManifestSerializer(serializers.Serializer[Any]):
     skipped = serializers.DictField(
         child=serializers.IntegerField(),
         default=dict,
-        help_text="Turns without a row or a random pair, by reason: no_candidates, no_other_dialogue.",
+        help_text="Turns without a row or a random pair, by reason: no_candidates, no_other_dialogue, no_user_turn.",
     )
     rows = serializers.IntegerField()
     bytes = serializers.IntegerField()
@@ -160,6 +166,17 @@ class ManifestSerializer(serializers.Serializer[Any]):
         allow_null=True, help_text="Seed of random draws; null if nothing was drawn."
     )
     epoch = serializers.IntegerField(allow_null=True, default=None)
+    leading_assistant = serializers.ChoiceField(
+        choices=LeadingTurns.choices,
+        allow_null=True,
+        default=None,
+        help_text="Null in formats without roles.",
+    )
+    labels = serializers.DictField(
+        child=serializers.IntegerField(),
+        default=dict,
+        help_text="In `kto`, the rows with the label true (desirable) and false (undesirable).",
+    )
     code_version = serializers.CharField()
     created_at = serializers.DateTimeField()
 

@@ -14,7 +14,7 @@ from dialogues.models import Split
 from jobs.models import LIVE_STATES
 from jobs.services import start_job
 from measures.rated_dialogues import MAXIMUM
-from preference.data.models.exports import Export, FileType, FormatName
+from preference.data.models.exports import Export, FileType, FormatName, LeadingTurns
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.formats import FROZEN, formats_for
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
@@ -99,8 +99,13 @@ def check_file_type(name: str) -> FileType:
     )
 
 
-def build_draw_settings(seed: int, epoch: int, random: bool = True) -> DrawSettings:
-    """Settings of random draws. Raises Invalid for numbers below 0 or beyond what every JSON reader can hold."""
+def build_draw_settings(
+    seed: int, epoch: int, random: bool = True, leading_assistant: str = LeadingTurns.KEEP
+) -> DrawSettings:
+    """How rows are made; see DrawSettings.
+
+    Raises Invalid for numbers below 0 or beyond what every JSON reader can hold, and for what is not in LeadingTurns.
+    """
     for field, value in (("seed", seed), ("epoch", epoch)):
         if not 0 <= value <= LARGEST:
             raise Invalid(
@@ -108,7 +113,13 @@ def build_draw_settings(seed: int, epoch: int, random: bool = True) -> DrawSetti
                 _("Use a whole number from 0 to %(largest)d.") % {"largest": LARGEST},
                 field=field,
             )
-    return DrawSettings(seed, epoch, random)
+    if leading_assistant not in LeadingTurns.values:
+        raise Invalid(
+            _("There is no such choice for leading turns: “%(name)s”.") % {"name": leading_assistant[:40]},
+            _("Choose one of: %(names)s.") % {"names": ", ".join(LeadingTurns.values)},
+            field="leading_assistant",
+        )
+    return DrawSettings(seed, epoch, random, str(leading_assistant))
 
 
 def snapshot_filters(snapshot: Snapshot, project: Project, splits: Sequence[str]) -> Filters:
@@ -145,13 +156,15 @@ def start_export(
     seed: int = 0,
     epoch: int = 0,
     random: bool = True,
+    leading_assistant: str = LeadingTurns.KEEP,
     run: int | None = None,
     least_score: float | None = None,
 ) -> Export:
     """Export in the background. The same export_id again returns the first export.
 
-    snapshot: export that frozen data set instead of the project as it is. seed, epoch, random: see DrawSettings. run,
-    least_score: see Filters. Raises Invalid (format, splits, file_type, seed, epoch, snapshot, run, least_score),
+    snapshot: export that frozen data set instead of the project as it is. seed, epoch, random,
+    leading_assistant: see DrawSettings. run, least_score: see Filters. Raises Invalid (format, splits, file_type, seed,
+    epoch, leading_assistant, snapshot, run, least_score),
     Refusal id_in_use if the id belongs to another request, not_ready or file_gone for the snapshot.
     """
     format_name = check_format(project, format, of_snapshot=snapshot is not None)
@@ -159,11 +172,12 @@ def start_export(
     filters = build_filters(splits, include_unreviewed, include_withheld, run=run, least_score=least_score)
     if snapshot is not None:
         filters = snapshot_filters(snapshot, project, splits)
+    draws = build_draw_settings(seed, epoch, random, leading_assistant)
     parameters = {
         "format": format_name,
         "file_type": check_file_type(file_type),
         "snapshot": str(snapshot.pk) if snapshot else None,
-        **build_draw_settings(seed, epoch, random).as_json(),
+        **draws.as_json(),
         **filters.as_json(),
     }
     job = start_job(id=export_id, kind=KIND, project=project, actor=actor, parameters=parameters)
@@ -174,7 +188,7 @@ def start_export(
         "file_type": file_type,
         "filters": filters.as_json(),
         "snapshot": snapshot,
-        "draws": build_draw_settings(seed, epoch, random).as_json(),
+        "draws": draws.as_json(),
     }
     return Export.objects.select_related("job", "project").get_or_create(id=export_id, defaults=about)[0]
 

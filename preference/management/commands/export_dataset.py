@@ -18,7 +18,7 @@ from common.refusals import Refusal
 from dialogues.models import Split
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import Manifest, Source, export, manifest_path, write_export_file
-from preference.data.models.exports import FileType, FormatName
+from preference.data.models.exports import FileType, FormatName, LeadingTurns
 from preference.data.selectors.frozen_dialogues import FrozenDialogues, frozen_dialogues, verify_snapshot
 from preference.data.selectors.selection import Preview, Selection
 from preference.data.selectors.snapshots import snapshot_named
@@ -146,6 +146,13 @@ class Command(BaseCommand):
             help="in preference, reward and kto, leave out pairs with a random reply of another dialogue",
         )
         parser.add_argument(
+            "--leading-assistant",
+            default=LeadingTurns.KEEP.value,
+            choices=LeadingTurns.values,
+            help="in sft, preference, reward and kto, what becomes of the assistant's turns before the first of the"
+            " user, which many chat templates refuse: kept (default), merged into that turn, or dropped",
+        )
+        parser.add_argument(
             "--output", default=STDOUT, metavar="FILE", help="where to write; - is standard output (default)"
         )
 
@@ -157,7 +164,12 @@ class Command(BaseCommand):
             source = _source(project, options)
             write = {
                 "file_type": check_file_type(options["file_type"]),
-                "draws": build_draw_settings(options["seed"], options["epoch"], not options["no_random"]),
+                "draws": build_draw_settings(
+                    options["seed"],
+                    options["epoch"],
+                    not options["no_random"],
+                    options["leading_assistant"],
+                ),
             }
             manifest = self._write(options["format"], source, options["output"], write)
         except Refusal as refusal:
@@ -255,6 +267,7 @@ def _skipped_lines(manifest: Manifest) -> list[str]:
     """Lines about turns that gave no row or no random pair."""
     templates = {
         "no_candidates": _("%(n)d turns had no candidate that differs from what was sent."),
+        "no_user_turn": _("For %(n)d turns nothing was left before the reply without the assistant's turns."),
         "no_other_dialogue": _("For %(n)d turns no other dialogue of the split had a reply to draw."),
     }
     return [templates[reason] % {"n": n} for reason, n in manifest.skipped.items()]

@@ -69,7 +69,8 @@ def test_the_same_id_again_is_the_same_export(start: Start) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "wrong"),
-    [({"format": "word"}, "format"), ({"splits": ["dev"]}, "splits"), ({"id": 7}, "id"), ({"split": "x"}, "split")],
+    [({"format": "word"}, "format"), ({"splits": ["dev"]}, "splits"), ({"id": 7}, "id"), ({"split": "x"}, "split"),
+     ({"leading_assistant": "shout"}, "leading_assistant")],
 )  # fmt: skip
 def test_wrong_fields_are_named(start: Start, asked: dict[str, Any], wrong: str) -> None:
     answer = start(**asked)

@@ -4,7 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
+from dialogues.models import CandidateSet
 from jobs.models import Job
+from preference.data.formats.catalogue import FORMATS
+from preference.data.formats.replies import DrawContext
 from tests.preference.conftest import PASS, Rows, Written
 
 Imports = Callable[..., Job]
@@ -27,14 +30,33 @@ def test_every_reply_is_a_row_of_messages(rows: Rows, written: Written) -> None:
         "turn": 2,
         "dialogue_id": dialogue.external_id,
         "language": dialogue.language,
+        "model_version": "scripted@1",
     }
+    assert [row["model_version"] for row in made] == [
+        "scripted@1",
+        "scripted@1",
+        "",
+    ]  # select, revise, rewrite
+
+
+def test_the_model_of_a_reply_is_that_of_its_own_candidate(rows: Rows, written: Written) -> None:
+    written(PASS)
+    for shown in CandidateSet.objects.all():
+        for place, one in enumerate(shown.candidates):
+            one["model_version"] = f"model {place}"
+        shown.model_version = ""
+        shown.save()
+    versions = [row["model_version"] for row in rows("sft")]
+    assert versions == ["model 2", "model 3", ""]
+    frozen = [made for row in rows("diamante") for made in FORMATS["sft"].frozen_rows([row], DrawContext())]
+    assert [row["model_version"] for row in frozen] == versions
 
 
 def test_the_shape_is_what_a_chat_template_takes(rows: Rows, written: Written) -> None:
     """What TRL does with a row: the template over prompt, and over prompt + completion, which must begin with it."""
     written(PASS)
     for row in rows("sft"):
-        assert set(row) == {"prompt", "completion", "dialogue_id", "turn", "language"}
+        assert set(row) == {"prompt", "completion", "dialogue_id", "turn", "language", "model_version"}
         assert row["prompt"][-1]["role"] == "user"
         assert [message["role"] for message in row["completion"]] == ["assistant"]
         rendered = [

@@ -148,6 +148,7 @@ def test_only_well_rated_conversations_of_reliable_people_are_trained_on(study: 
     assert len(scores) == 4 * 5
     assert len(rows) == 3 * len(good) > 0
     assert [message["role"] for message in rows[0]["prompt"]] == ["user"]
+    assert {row["model_version"] for row in rows} <= set(System.objects.values_list("name", flat=True))
     assert rows[0]["completion"] == [{"role": "assistant", "content": "I do, most of all in autumn."}]
     assert len(lines(study, "sft", least_score=0)) == 3 * 20
     assert lines(study, "sft", least_score=MAXIMUM) == []
