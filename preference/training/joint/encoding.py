@@ -8,7 +8,7 @@ utterances are left out, by the same function as there (generation.backends.repl
 A reply of more tokens than the limit is cut. Its `<eou>` is then ours, not its writer's:
 
     tokens       c   c   <eou>  h   h   h   <eou>
-    predicts                h   h   h               <eou> is no target: the model would learn to stop in mid-sentence
+    predicts                h   h   h               <eou> is not a target, or it would teach to stop in mid-sentence
     scored                                    s     the head still reads it
 
 The head has to read some token, and reads the one that it reads everywhere: the score of a cut reply is that of its
