@@ -1,7 +1,7 @@
 """Agreement of annotators: charts of the stored statistics of a labelling project."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
@@ -10,8 +10,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.models import User
 from annotation.labelling.models.labels import LabelOrigin
+from annotation.labelling.schema.questions import Kind
 from annotation.labelling.selectors.ratings import RatedQuestion
 from frontend.charts.chart import Cell, Chart, interval_head, round_value
+from frontend.ui.labels import answer_in_words
 from measures.proportion import proportion
 from plots.lines import draw_lines
 from plots.marks import Mark
@@ -31,14 +33,21 @@ UNITS: Final = {"day": gettext_lazy("day"), "week": gettext_lazy("week"), "month
 
 @dataclass(frozen=True, slots=True)
 class StoredStatistics:
-    """The stored numbers of a labelling project. names: display names by person id."""
+    """The stored numbers of a labelling project.
+
+    names: display names by person id. titles: questions in words by name; files for programs have the names.
+    """
 
     project: Project
     numbers: dict[str, Any]
     names: dict[int, str]
+    titles: Mapping[str, str] = field(default_factory=dict)
 
     def name_of(self, person: int) -> str:
         return self.names.get(person, _("somebody who left"))
+
+    def title_of(self, question: str) -> str:
+        return self.titles.get(question, question)
 
     def question(self, name: str) -> dict[str, Any]:
         question: dict[str, Any] = next(row for row in self.numbers["questions"] if row["name"] == name)
@@ -65,7 +74,7 @@ def tabulate_agreement(statistics: StoredStatistics) -> Chart:
     measures = [key for key in MEASURES if any(key in question["measures"] for question in questions)]
     rows: list[list[Cell]] = [
         [
-            question["name"],
+            statistics.title_of(question["name"]),
             *(
                 format_estimate(question["measures"].get(key), 100 if key == "percent" else 1)
                 for key in measures
@@ -81,35 +90,41 @@ def tabulate_agreement(statistics: StoredStatistics) -> Chart:
         "final label. n: dialogues or utterances that at least two people answered; in brackets 95 % intervals; –: "
         "undefined, for example when everybody always answers the same."
     )
-    faint = [at for at, row in enumerate(rows) if int(row[-2] or 0) < TOO_FEW]
-    if faint:
-        few = _("Grey: n is below %(n)d, so the numbers say little.") % {"n": TOO_FEW}
-        note = f"{note} {few}"
-    return Chart("agreement", _("How far do people agree?"), note, head, rows, faint=faint)
+    faint = rows_with_few(rows, -2)
+    return Chart("agreement", _("How far do people agree?"), add_few(note, faint), head, rows, faint=faint)
+
+
+def rows_with_few(rows: Sequence[Sequence[Cell]], column: int) -> list[int]:
+    """The rows whose n, in this column, is too small for a number to say much."""
+    return [at for at, row in enumerate(rows) if int(row[column] or 0) < TOO_FEW]
+
+
+def add_few(note: str, faint: Collection[int]) -> str:
+    """The note, with what grey means if a row is grey."""
+    if not faint:
+        return note
+    few = _("Grey: n is below %(n)d, so the numbers say little.") % {"n": TOO_FEW}
+    return f"{note} {few}"
 
 
 def draw_reliability(statistics: StoredStatistics) -> Chart:
     questions = statistics.numbers["questions"]
+    titles = [statistics.title_of(question["name"]) for question in questions]
     estimates = [question["measures"]["krippendorff_alpha"] for question in questions]
-    marks = [
-        estimate_mark(question["name"], value) for question, value in zip(questions, estimates, strict=True)
-    ]
+    marks = [estimate_mark(name, value) for name, value in zip(titles, estimates, strict=True)]
     title = _("Which questions are answered reliably?")
-    svg = (
-        draw_estimates([question["name"] for question in questions], marks, x="α", description=title)
-        if any(marks)
-        else ""
-    )
+    svg = draw_estimates(titles, marks, x="α", description=title) if any(marks) else ""
     rows: list[list[Cell]] = [
-        [question["name"], str(MEASURES[key]), *interval_cells(value, 4), value["n"]]
-        for question in questions
+        [name, str(MEASURES[key]), *interval_cells(value, 4), value["n"]]
+        for name, question in zip(titles, questions, strict=True)
         for key, value in question["measures"].items()
     ]
     head = [_("question"), _("measure"), _("value"), *interval_head(), "n"]
     note = _(
         "Krippendorff's α: 1 is full agreement, 0 is chance; ordinal for scales, interval for sliders, else nominal."
     )
-    return Chart("reliability", title, note, head, rows, svg)
+    faint = rows_with_few(rows, -1)
+    return Chart("reliability", title, add_few(note, faint), head, rows, svg, faint=faint)
 
 
 def draw_final_labels(statistics: StoredStatistics) -> Chart:
@@ -203,7 +218,8 @@ def draw_annotators(statistics: StoredStatistics, question: dict[str, Any]) -> C
         marks = [estimate_mark(name, person["bias"]) for name, person in zip(names, people, strict=True)]
         title, x, note = _("Is somebody stricter than the others?"), _("bias"), _describe_scale(scale)
     svg = draw_estimates(names, marks, x=x, description=title) if any(marks) else ""
-    return Chart("people", title, note, head, rows, svg)
+    faint = rows_with_few(rows, 1)
+    return Chart("people", title, add_few(note, faint), head, rows, svg, faint=faint)
 
 
 def _describe_scale(scale: dict[str, Any]) -> str:
@@ -239,7 +255,9 @@ def draw_agreement_over_time(statistics: StoredStatistics, question: dict[str, A
         if period["n"]
     ]
     note = _("Items count for the time of their last answer; the band is the 95 % interval.")
-    return Chart("course", title, note, [unit, "%", *interval_head(), "n"], rows, svg)
+    faint = rows_with_few(rows, -1)
+    head = [unit, "%", *interval_head(), "n"]
+    return Chart("course", title, add_few(note, faint), head, rows, svg, faint=faint)
 
 
 def tabulate_confusion(
@@ -250,9 +268,12 @@ def tabulate_confusion(
 ) -> Chart:
     """counts: rows are the first rater's answers, columns the second's.
 
-    people: the ids of the two raters; None for all pairs, each counted both ways.
+    people: the ids of the two raters; None for all pairs, each counted both ways. Answers are in words, but steps of a
+    scale are numbers in the columns.
     """
     values = [str(value) for value in question.categories]
+    words = _answers_in_words(question) if statistics.titles else values
+    columns = values if question.question.kind is Kind.SCALE else words
     total = sum(map(sum, counts))
     if people:
         corner = _("%(one)s ↓ · %(other)s →") % {
@@ -267,8 +288,16 @@ def tabulate_confusion(
             _("one ↓ · another →"),
             _("n = %(n)d pairs of answers, each counted both ways") % {"n": total},
         )
-    rows: list[list[Cell]] = [[value, *row] for value, row in zip(values, counts, strict=True)]
-    return Chart("confusion", _("What is mistaken for what?"), note, [corner, *values], rows if total else [])
+    rows: list[list[Cell]] = [[name, *row] for name, row in zip(words, counts, strict=True)]
+    return Chart(
+        "confusion", _("What is mistaken for what?"), note, [corner, *columns], rows if total else []
+    )
+
+
+def _answers_in_words(question: RatedQuestion) -> list[str]:
+    if question.option:
+        return [_("not chosen"), _("chosen")]
+    return [answer_in_words(question.question, value) for value in question.categories]
 
 
 CHARTS: Final[dict[str, Callable[[StoredStatistics], Chart]]] = {

@@ -6,7 +6,14 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from frontend.charts.agreement import StoredStatistics, estimate_mark, format_estimate, interval_cells
+from frontend.charts.agreement import (
+    StoredStatistics,
+    add_few,
+    estimate_mark,
+    format_estimate,
+    interval_cells,
+    rows_with_few,
+)
 from frontend.charts.chart import Cell, Chart, interval_head
 from plots.lines import draw_lines
 from plots.marks import Mark
@@ -47,7 +54,12 @@ def draw_scores(statistics: StoredStatistics) -> Chart:
 def tabulate_tau(statistics: StoredStatistics) -> Chart:
     taus = statistics.in_schema_order(statistics.numbers["uch"]["tau"])
     rows: list[list[Cell]] = [
-        [name, format_estimate(tau["auch"]), format_estimate(tau["cuch"]), tau["auch"]["n"]]
+        [
+            statistics.title_of(name),
+            format_estimate(tau["auch"]),
+            format_estimate(tau["cuch"]),
+            tau["auch"]["n"],
+        ]
         for name, tau in taus.items()
     ]
     note = _(
@@ -55,7 +67,9 @@ def tabulate_tau(statistics: StoredStatistics) -> Chart:
         "95 % intervals."
     )
     head = [_("question"), _("τ with AUCH"), _("τ with CUCH"), "n"]
-    return Chart("tau", _("Does UCH predict people's ratings?"), note, head, rows)
+    faint = rows_with_few(rows, -1)
+    title = _("Does UCH predict people's ratings?")
+    return Chart("tau", title, add_few(note, faint), head, rows, faint=faint)
 
 
 def draw_tau_by_patience(statistics: StoredStatistics) -> Chart:
@@ -79,20 +93,24 @@ def draw_tau_by_alpha(statistics: StoredStatistics) -> Chart:
 def _draw_tau_sweep(statistics: StoredStatistics, key: str, title: str, x: str, note: str) -> Chart:
     sweeps: dict[str, list[dict[str, Any]]] = statistics.in_schema_order(statistics.numbers["uch"][key])
     labels = [f"{point['x']:g}" for point in next(iter(sweeps.values()), [])]
+    titles = {name: statistics.title_of(name) for name in sweeps}
     names = list(sweeps)[:MAX_SERIES]
     series = [
-        [estimate_mark(f"{name}, {label}", point) for label, point in zip(labels, sweeps[name], strict=True)]
+        [
+            estimate_mark(f"{titles[name]}, {label}", point)
+            for label, point in zip(labels, sweeps[name], strict=True)
+        ]
         for name in names
     ]
     has_marks = any(mark for marks in series for mark in marks)
     svg = draw_lines(labels, series, x=x, y="τ", description=title) if has_marks else ""
     rows: list[list[Cell]] = [
-        [name, point["x"], *interval_cells(point, 4), point["n"]]
+        [titles[name], point["x"], *interval_cells(point, 4), point["n"]]
         for name, points in sweeps.items()
         for point in points
     ]
-    head = [_("question"), x, "τ", *interval_head(), "n"]
-    return Chart(key.replace("_", "-"), title, note, head, rows if has_marks else [], svg, names)
+    head, legend = [_("question"), x, "τ", *interval_head(), "n"], [titles[name] for name in names]
+    return Chart(key.replace("_", "-"), title, note, head, rows if has_marks else [], svg, legend)
 
 
 def format_number(value: float | None) -> str:

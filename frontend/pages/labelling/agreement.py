@@ -1,5 +1,7 @@
 """Statistics of a labelling project: each plot and table answers the question that is its title."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -46,7 +48,8 @@ from projects.selectors import project_for
 
 QUEUE = "default"
 DIALOGUES_SHOWN = 25
-TITLE = 60  # characters
+MAX_TOPIC = 40  # characters
+MAX_TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +91,14 @@ def render_page(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _build_charts(request: HttpRequest, project: Project, latest: LatestStatistics) -> dict[str, Any]:
-    statistics = _load_statistics(project, latest)
+    statistics = _load_statistics(project, latest, titles=question_titles(project))
     chosen = _chosen(request, statistics)
     context: dict[str, Any] = {"whole": [draw(statistics) for draw in CHARTS.values()], "chosen": chosen}
     if chosen.question:
-        question = statistics.question(chosen.question)
+        question, questions = statistics.question(chosen.question), statistics.numbers["questions"]
         confusion = _confusion(project, statistics, chosen)
         context |= {
-            "questions": _titles(project, statistics),
+            "questions": [(one["name"], statistics.title_of(one["name"])) for one in questions],
             "raters": [(one["id"], statistics.name_of(one["id"])) for one in question["people"]],
             "confusion": confusion,
             "heat": shade_rows(confusion) if confusion else [],
@@ -111,24 +114,27 @@ def _build_charts(request: HttpRequest, project: Project, latest: LatestStatisti
     return context
 
 
-def _titles(project: Project, statistics: StoredStatistics) -> list[tuple[str, str]]:
-    """Each question with its name and its text."""
-    words = {one.name: question_text(one) for one in rated_questions(project)}
-    names = [one["name"] for one in statistics.numbers["questions"]]
-    return [(name, f"{name} · {words[name]}" if name in words else name) for name in names]
+def question_titles(project: Project) -> dict[str, str]:
+    """By the name of each rated question."""
+    return {one.name: question_title(one) for one in rated_questions(project)}
 
 
-def question_text(question: RatedQuestion) -> str:
-    text = Truncator(in_language(question.question.text)).chars(TITLE)
-    return f"{text} · {in_language(question.option.text)}" if question.option else text
+def question_title(rated: RatedQuestion) -> str:
+    """The topic of a question, "Customer satisfaction", or else its text; with what is rated of it."""
+    text = in_language(rated.question.text)
+    topic = re.split("[:：]", text)[0]
+    title = topic if topic and len(topic) <= MAX_TOPIC else Truncator(text).chars(MAX_TITLE)
+    option = in_language(rated.option.text) if rated.option else ""
+    return " · ".join(filter(None, [title, rated.speaker, option]))
 
 
-def _load_statistics(project: Project, latest: LatestStatistics) -> StoredStatistics:
+def _load_statistics(
+    project: Project, latest: LatestStatistics, *, titles: Mapping[str, str]
+) -> StoredStatistics:
     numbers = latest.row.numbers if latest.row else {}
     rated = {person["id"] for one in numbers["questions"] for person in one["people"]}
-    return StoredStatistics(
-        project, numbers, names_by_person(rated | {one["id"] for one in numbers["people"]})
-    )
+    names = names_by_person(rated | {one["id"] for one in numbers["people"]})
+    return StoredStatistics(project, numbers, names, titles)
 
 
 def _chosen(request: HttpRequest, statistics: StoredStatistics) -> ConfusionQuery:
@@ -187,7 +193,8 @@ def download_chart(request: HttpRequest, project: Project, name: str, suffix: st
     latest = current_statistics(project=project)
     if latest.row is None:
         raise Http404
-    statistics = _load_statistics(project, latest)
+    titles = question_titles(project) if suffix == "svg" else {}  # tables have the keys, for programs
+    statistics = _load_statistics(project, latest, titles=titles)
     chosen = _chosen(request, statistics)
     chart: Chart | None = None
     if name in CHARTS:

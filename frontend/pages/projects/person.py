@@ -16,12 +16,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
-from annotation.labelling.selectors.ratings import rated_questions
 from annotation.people.selectors import TOO_FEW, PersonReport, person_report
 from common.refusals import NotFound
 from frontend.charts.chart import Cell, Chart
 from frontend.charts.files import chart_file
-from frontend.pages.labelling.agreement import question_text
+from frontend.pages.labelling.agreement import question_titles
 from frontend.pages.requests import signed_in
 from plots.columns import draw_columns
 from plots.marks import Mark
@@ -78,8 +77,8 @@ def _member(project: Project, user_id: int) -> User:
 
 def _question_names(project: Project, report: PersonReport) -> dict[str, str]:
     """By the name of a rated question; "" stands for the final labels."""
-    words = rated_questions(project) if report.agreement else []
-    return {one.name: question_text(one) for one in words} | {"": _("With the final label")}
+    titles = question_titles(project) if report.agreement else {}
+    return titles | {"": _("With the final label")}
 
 
 def draw_weeks(report: PersonReport) -> Chart:

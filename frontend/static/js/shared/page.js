@@ -141,6 +141,8 @@ function createNoticeRow({ tone, text, remedy = "", more = [], actions = [] }) {
   const { row, part } = cloneTemplate("notice-row");
   currentActions.set(row, actions);
   if (tone) row.classList.add(tone);
+  for (const sign of /** @type {NodeListOf<HTMLElement>} */ (row.querySelectorAll("[data-sign]")))
+    sign.replaceWith(...(sign.dataset.sign?.split(" ").includes(tone) ? sign.children : []));
   row.setAttribute("role", tone === "bad" ? "alert" : "status");
   part("text").textContent = text;
   part("remedy").textContent = remedy;
