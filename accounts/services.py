@@ -107,8 +107,8 @@ def _check_within(by: ApiToken | None, scopes: Sequence[str], expires: datetime 
         return
     if set(scopes) - set(by.scopes) or (by.expires_at and (expires is None or expires > by.expires_at)):
         raise NotAllowed(
-            _("A token cannot make one that may do more or lives longer than itself."),
-            _("Sign in with a browser to make it."),
+            _("A token cannot create one that may do more or lives longer than itself."),
+            _("Sign in with a browser to create it."),
         )
 
 
@@ -117,8 +117,8 @@ def _replace_value(token: ApiToken, plain: str) -> ApiToken:
     if token.last_used_at or not token.is_live:
         raise Refusal(
             "token_in_use",
-            _("This token was made before, and used or revoked since; its value cannot be shown again."),
-            _("Make another one under a new id."),
+            _("This token was created before, and used or revoked since; its value cannot be shown again."),
+            _("Create another one under a new id."),
             details={"token": token.pk},
         )
     token.digest, token.prefix = token_digest(plain), plain[:12]
@@ -203,7 +203,7 @@ def renew_one_time_password(*, user: User) -> str:
         raise Refusal(
             "password_is_own",
             _("%(name)s has chosen a password already.") % {"name": fresh.shown_name},
-            _("Make a link with which they set a new one."),
+            _("Create a link with which they set a new one."),
         )
     plain = _set_password(fresh, None)
     fresh.save(update_fields=["password", "temporary_password_until"])
@@ -245,7 +245,7 @@ def _check_unique(user: User) -> None:
         raise Refusal(
             "email_taken",
             _("Somebody with the e-mail address %(email)s has an account already.") % {"email": user.email},
-            _("Add that person instead of making a second account."),
+            _("Add that person instead of creating a second account."),
             details={"field": "email"},
         )
 
@@ -282,7 +282,7 @@ def find_person(who: str) -> User:
     if not name or not found:
         raise NotFound(
             _("There is nobody with the sign-in name or e-mail address “%(who)s”.") % {"who": name},
-            _("Check the spelling, or make an account for them."),
+            _("Check the spelling, or create an account for them."),
         )
     if len(found) > 1:
         raise Refusal(

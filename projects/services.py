@@ -218,7 +218,7 @@ def _ordered_roles(roles: Collection[str]) -> tuple[str, ...]:
         raise Invalid(
             _("A member needs at least one of the roles: %(roles)s.")
             % {"roles": pgettext("list", ", ").join(str(role.label) for role in Role)},
-            _("To take every role away, remove the member."),
+            _("To remove all roles, remove the member."),
             field="roles",
         )
     return tuple(role for role in Role.values if role in roles)

@@ -37,7 +37,7 @@ class PageAuthentication(authentication.SessionAuthentication):
         page_user = request.headers.get("X-Lapidary-User", "")
         if authenticated and page_user and page_user != str(authenticated[0].pk):
             raise exceptions.AuthenticationFailed(
-                _("This page is another person's than the one who is signed in now: %(name)s.")
+                _("This page was opened by somebody else; %(name)s is signed in now.")
                 % {"name": authenticated[0].shown_name},
                 code="other_person",
             )

@@ -30,7 +30,7 @@ class ScopedAccess(permissions.IsAuthenticated):
             raise Refusal(
                 "scope_missing",
                 _("This needs a token with the scope “%(scope)s”.") % {"scope": needed},
-                _("Make a token that has it."),
+                _("Create a token that has it."),
                 status=403,
                 details={"scope": needed},
             )

@@ -46,7 +46,7 @@ class ProjectsView(projects_api.ProjectsView):
         user = person(request)
         if not may_create_projects(user):
             raise NotAllowed(
-                _("Only managers make projects."), _("Ask one of them, or whoever runs this server.")
+                _("Only managers create projects."), _("Ask one of them, or whoever runs this server.")
             )
         sent = validated_input(NewProjectInput, request)
         project = create_project(actor=user, creation_id=sent.pop("id"), **sent)

@@ -37,7 +37,7 @@ ROW_ERRORS = {
         _("The file holds more than %(limit)s dialogues."),
         _("Split it into several files."),
     ),
-    "json_array": (_("The file is one JSON array; this format has one JSON object a line."), _ONE_PER_LINE),
+    "json_array": (_("The file is one JSON array; this format has one JSON object per line."), _ONE_PER_LINE),
     "json_spread": (_("The file spreads one JSON object over several lines."), _ONE_PER_LINE),
     "no_header": (
         _("The first line must name the columns; these are missing: %(missing)s. Found: %(found)s."),
@@ -78,7 +78,7 @@ ROW_ERRORS = {
     # the line
     "line_too_long": (
         _("The line is longer than %(limit)s bytes."),
-        _("Write one dialogue a line; jq -c '.[]' turns a JSON array into lines."),
+        _("Write one dialogue per line; jq -c '.[]' turns a JSON array into lines."),
     ),
     "not_utf8": (_("Byte %(column)s of the line (0x%(byte)s) is not UTF-8."), _UTF8),
     "not_json": (_("This is not JSON: %(detail)s (character %(column)s)."), _ONE_PER_LINE),

@@ -26,7 +26,7 @@ KEPT_IF: dict[str, Callable[[], Q]] = {}
 # Lock what else belongs to these dialogues, before the dialogues themselves are locked.
 LOCKS: list[Callable[[Sequence[int]], None]] = []
 REASONS: Mapping[str, str | Promise] = {
-    "begun": gettext_lazy("somebody has begun with them"),
+    "begun": gettext_lazy("somebody has started on them"),
     "reviewed": gettext_lazy("an expert has judged them"),
     "in_batch": gettext_lazy("they belong to a batch"),
     "gold": gettext_lazy("they are examples of a test"),

@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from accounts.models import User
 from annotation.labelling.models.labels import LabelOrigin
@@ -183,7 +183,9 @@ def tabulate_work(statistics: StoredStatistics) -> Chart:
     note = _(
         "Independent answers against final labels that more than one person made. –: nothing to compare, or imported."
     )
-    return Chart("work", _("Who did how much, and how well does it last?"), note, head, rows)
+    return Chart(
+        "work", _("Who did how much, and how often does it match the final label?"), note, head, rows
+    )
 
 
 def draw_annotators(statistics: StoredStatistics, question: dict[str, Any]) -> Chart:
@@ -296,7 +298,7 @@ def tabulate_confusion(
 
 def _answers_in_words(question: RatedQuestion) -> list[str]:
     if question.option:
-        return [_("not chosen"), _("chosen")]
+        return [_("not chosen"), pgettext("answer", "chosen")]
     return [answer_in_words(question.question, value) for value in question.categories]
 
 

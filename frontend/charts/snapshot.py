@@ -116,7 +116,7 @@ def _tabulate_counts(name: str, title: str, unit: str, counts: Mapping[str, int]
 def list_gaps(card: Card) -> list[str]:
     """Sentences about what is missing or doubtful."""
     texts = {
-        "unreviewed": _("%(n)s dialogues were judged by no expert."),
+        "unreviewed": _("%(n)s dialogues were not judged by an expert."),
         "imported": _("%(n)s dialogues were imported; their file says who wrote them and among which candidates."),
         "scripted": _("%(n)s dialogues are marked as scripted: a program wrote and chose in them, no person."),
         "without_candidates": _("%(n)s dialogues have no candidates at all."),

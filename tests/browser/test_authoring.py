@@ -47,7 +47,7 @@ def test_seven_rounds_by_keyboard_only(
             bench.type(f"I would put it in my own words, number {turn}.").submit()
         bench.stored(turn + 1)
     bench.press("Control+Shift+Enter")
-    asked = page.get_by_role("button", name="Finish all the same")  # a model may have said something twice
+    asked = page.get_by_role("button", name="Finish anyway")  # a model may have said something twice
     expect(asked.or_(page.get_by_text("7 rounds, submitted."))).to_be_visible()
     if asked.is_visible():
         bench.press("Enter")
@@ -353,5 +353,5 @@ def test_warnings_before_finishing_can_be_overridden(
     expect(page.locator("#composer .primary")).to_have_id("finish")
     bench.press("Control+Shift+Enter")
     expect(bench.notices).to_contain_text("Utterance 4 contains letters of another script.")
-    bench.press("Enter")  # "Finish all the same" has the focus
+    bench.press("Enter")  # "Finish anyway" has the focus
     expect(page.get_by_text("7 rounds, submitted.")).to_be_visible()

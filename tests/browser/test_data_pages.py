@@ -39,7 +39,7 @@ def test_a_file_is_looked_into_sent_and_its_refused_row_named(page: Page, file: 
     expect(page.locator("#import-preview")).to_contain_text("This looks like diamante")
     expect(page.locator("#import-preview li").first).to_contain_text("你好 <b>hi</b>")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Imported, without the rows below.")).to_be_visible()
+    expect(page.get_by_text("Imported, except for the rows below.")).to_be_visible()
     expect(page.locator(".figures")).to_contain_text("2")
     expect(page.locator(".refused tbody tr")).to_have_count(1)
     expect(page.locator(".refused tbody td").first).to_have_text("3")
@@ -81,7 +81,7 @@ def test_the_keys_of_a_json_file_are_chosen_on_the_page(page: Page, tmp_path: Pa
     page.get_by_label("Text", exact=True).press("Tab")
     expect(turns).to_have_text(re.compile("A.*first", re.DOTALL))
     page.get_by_role("button", name="Import").click()
-    expect(page.get_by_text("Imported, every row of it.")).to_be_visible()
+    expect(page.get_by_text("Every row was imported.")).to_be_visible()
     assert Dialogue.objects.count() == 4
 
 
@@ -122,14 +122,14 @@ def test_without_a_connection_nothing_is_lost(page: Page, file: Path) -> None:
     expect(page.locator("[data-problem]")).to_contain_text("The server could not be reached")
     page.context.set_offline(False)
     page.get_by_role("button", name="Import").click()
-    expect(page.get_by_text("Imported, without the rows below.")).to_be_visible()
+    expect(page.get_by_text("Imported, except for the rows below.")).to_be_visible()
     assert Dialogue.objects.count() == 2
 
 
 def test_an_export_says_what_leaves_runs_and_is_downloaded(page: Page, project: Project, file: Path) -> None:
     page.set_input_files("[name=file]", file)
     page.get_by_role("button", name="Import").click()
-    expect(page.get_by_text("Imported, without the rows below.")).to_be_visible()
+    expect(page.get_by_text("Imported, except for the rows below.")).to_be_visible()
     page.goto(f"/p/{project.slug}/exports/")
     expect(page.locator(".leaving strong")).to_have_text("0")
     page.check("[name=include_unreviewed]")
@@ -164,7 +164,7 @@ def test_everything_works_without_scripts(
     page.set_input_files("[name=file]", file)
     page.get_by_role("button", name="Import").click()
     expect(page).to_have_url(re.compile(r"/imports/[0-9a-f-]{36}/$"))
-    done = page.get_by_text("Imported, without the rows below.")
+    done = page.get_by_text("Imported, except for the rows below.")
     for _attempt in range(20):
         if done.is_visible():
             break

@@ -170,7 +170,7 @@ def test_everything_works_without_scripts(run: TrainingRun, eric: User, signs_in
     page.get_by_role("button", name="Start the training").click()
     expect(page.get_by_role("heading", name="Training 3")).to_be_visible()
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("button", name="Go on from the last checkpoint")).to_be_visible()
+    expect(page.get_by_role("button", name="Resume from the last checkpoint")).to_be_visible()
 
 
 PAGES: dict[str, Callable[[TrainingRun], str]] = {

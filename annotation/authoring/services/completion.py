@@ -50,7 +50,7 @@ def _check_rounds(assignment: Assignment) -> None:
                 rounds,
             )
             % {"rounds": rounds, "needed": needed},
-            _("Write on, or save it for later."),
+            _("Keep writing, or save it for later."),
             details={"rounds": rounds, "needed": needed},
         )
 
@@ -59,8 +59,8 @@ def _refuse_with_warnings(assignment: Assignment) -> None:
     if warnings := finish_warnings(assignment.dialogue):
         raise Refusal(
             "check_first",
-            _("Have a second look before you hand this in."),
-            _("Undo turns to change them, or finish all the same."),
+            _("Have another look before you submit this."),
+            _("Undo turns to change them, or finish anyway."),
             details={"warnings": [asdict(warning) for warning in warnings]},
         )
 

@@ -100,7 +100,7 @@ def _check_position(dialogue: Dialogue, position: int) -> None:
         raise Refusal(
             "written_elsewhere",
             _("Turn %(n)d was already written, in another tab or on another device.") % {"n": position + 1},
-            _("Your text stays in the input. Reload to go on from what is stored."),
+            _("Your text stays in the input. Reload to continue from what is stored."),
             details={"expected": expected, "stored": stored},
         )
 

@@ -109,7 +109,7 @@ def _free_number(sample: Sample, live: list[Judgement]) -> int:
     raise Refusal(
         "judged_already",
         _("Another controller has judged this dialogue."),
-        _("Go on with the next one."),
+        _("Continue with the next one."),
     )
 
 

@@ -106,7 +106,7 @@ def skip_task(*, annotator: User, assignment_id: int, reason: str) -> Assignment
     """Give a dialogue back with a reason; somebody else gets it, and this person does not get it again."""
     reason = clean_reason(reason)
     if not reason:
-        raise Invalid(_("Say in a word why you skip this dialogue."), field="reason")
+        raise Invalid(_("Say briefly why you skip this dialogue."), field="reason")
     return release(annotator=annotator, assignment_id=assignment_id, reason=reason)
 
 

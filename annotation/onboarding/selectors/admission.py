@@ -84,7 +84,7 @@ def own_try(annotator: User, try_id: UUID) -> AdmissionTry:
     own = AdmissionTry.objects.filter(annotator=annotator, project__memberships__user=annotator)
     row = own.select_related("project").filter(pk=try_id).first()
     if row is None:
-        raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
+        raise NotFound(_("You have no such attempt."), _("Open the test from your queue."))
     row.annotator = annotator  # spares a query
     return row
 

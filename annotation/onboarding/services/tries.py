@@ -88,7 +88,9 @@ def _check_may_try(status: AdmissionStatus) -> None:
     if status.is_admitted:
         raise Refusal("admitted", _("You have passed this test."), _("Go to your queue."))
     if not status.left:
-        raise Refusal("no_tries", _("You have no try left."), _("Ask a trainer to grant you another one."))
+        raise Refusal(
+            "no_tries", _("You have no attempts left."), _("Ask a trainer to grant you another one.")
+        )
 
 
 def draw_gold(
@@ -115,11 +117,11 @@ def answer_item(*, annotator: User, try_id: UUID, place: int, answers: Mapping[s
     attempt = AdmissionTry.objects.select_for_update().get(pk=try_id)
     item = try_items(attempt).filter(place=place).first()
     if item is None:
-        raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
+        raise NotFound(_("You have no such attempt."), _("Open the test from your queue."))
     if item.answered_at is not None:
         return item
     if attempt.state != TryState.RUNNING:
-        raise Refusal("try_over", _("This try is over."), _("Open the test from your queue."))
+        raise Refusal("try_over", _("This attempt is over."), _("Open the test from your queue."))
     item.answers = check_complete_answers(item.gold.schema, item.gold.dialogue_id, answers)
     item.gold_answers = item.gold.answers
     item.wrong, item.compared = grade(item.gold, item.answers)

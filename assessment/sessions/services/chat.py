@@ -135,7 +135,7 @@ def finish_chat(*, participant: Participant, session_id: int) -> Session:
             "too_few_inputs",
             ngettext("%(n)d more message is needed.", "%(n)d more messages are needed.", missing)
             % {"n": missing},
-            _("Go on chatting; the counter shows how many remain."),
+            _("Keep chatting; the counter shows how many messages are left."),
             details={"missing": missing},
         )
     _check_answered(session)

@@ -118,7 +118,7 @@ def _check_same(session: Session, ratings: dict[str, float], bot_opinion: str, t
         raise Refusal(
             "already_rated",
             _("You have already rated this conversation."),
-            _("The first answers stay. Go on with the next conversation."),
+            _("Your first answers stay. Continue with the next conversation."),
         )
 
 

@@ -140,7 +140,7 @@ def _check_proven(project: Project) -> None:
                 len(names),
             )
             % {"names": ", ".join(names)},
-            _("Try them out on the page Systems, or open the run all the same."),
+            _("Try them out on the page “Systems”, or open the run anyway."),
             details={"systems": names},
         )
 

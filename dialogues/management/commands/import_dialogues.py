@@ -123,7 +123,7 @@ class Command(BaseCommand):
         try:
             return run_job(job_id=job.pk, watch=self._show_progress)
         except KeyboardInterrupt:
-            message = _("Stopped. What was stored stays; import the file again to go on.")
+            message = _("Stopped. What was stored stays; import the file again to continue.")
             raise CommandError(message, returncode=130) from None
         finally:
             self._clear_progress()

@@ -159,7 +159,7 @@ def collection_cancel(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse
     collection = _collection(request, slug, pk, Capability.CONFIGURE)
     job = cancel_job(job=collection.job, actor=signed_in(request))
     if job.state in LIVE_STATES:
-        messages.success(request, _("It stops after the replies that are being made."))
+        messages.success(request, _("It stops after the replies that are being generated."))
     return redirect("collection", slug, pk)
 
 

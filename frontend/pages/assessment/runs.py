@@ -67,7 +67,7 @@ class LinksForm(forms.Form):
         label=gettext_lazy("Names of participants"),
         max_length=200 * MAX_LINKS,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text=gettext_lazy("One a line. The same name always gets the same link."),
+        help_text=gettext_lazy("One per line. The same name always gets the same link."),
     )
 
     def lines(self) -> list[str]:

@@ -58,8 +58,8 @@ class StudyForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         widget=forms.Textarea(attrs={"rows": 4}),
         help_text=gettext_lazy(
-            "One a line. Empty: sentences of the systems' personas. In a study in several languages, participants get "
-            "those in their own language."
+            "One per line. Empty: sentences of the systems' personas. In a study in several languages, participants "
+            "get those in their own language."
         ),
     )
     name_participant = forms.CharField(

@@ -112,7 +112,7 @@ class SystemForm(forms.Form):
     persona = LinesField(
         label=gettext_lazy("Persona"),
         required=False,
-        help_text=gettext_lazy("Sentences that the system gets about itself, one a line."),
+        help_text=gettext_lazy("Sentences that the system gets about itself, one per line."),
     )
     temperature = forms.FloatField(
         label=gettext_lazy("Temperature"),
@@ -128,7 +128,9 @@ class SystemForm(forms.Form):
     identity_words = LinesField(
         label=gettext_lazy("Words that identify it"),
         required=False,
-        help_text=gettext_lazy("One a line. Replies that contain one are flagged and counted in the report."),
+        help_text=gettext_lazy(
+            "One per line. Replies that contain one are flagged and counted in the report."
+        ),
     )
 
     def __init__(

@@ -162,7 +162,7 @@ def system_edit(request: HttpRequest, slug: str, key: int) -> HttpResponse:
         except Refusal as refusal:
             _add_refusal(form, refusal)
         else:
-            messages.success(request, _("Saved. Conversations that have begun go on with the new settings."))
+            messages.success(request, _("Saved. Conversations under way continue with the new settings."))
             return redirect("system_try", slug, system.pk)
     return _render_form(request, project, form, system.name, system.connector, system)
 
@@ -194,7 +194,7 @@ def _render_form(
 @require_POST
 def system_retire(request: HttpRequest, slug: str, key: int) -> HttpResponse:
     system = retire_unless_needed(system=system_in(_project(request, slug), key), actor=signed_in(request))
-    text = _("“%(name)s” begins no new conversation; those that have begun go on.")
+    text = _("“%(name)s” starts no new conversations; those under way continue.")
     messages.success(request, text % {"name": system.name})
     return redirect("systems", slug)
 

@@ -29,7 +29,7 @@ STAYS: Final[Mapping[str, str | Promise]] = {
     "held": gettext_lazy("People who have it open now: they lose what they have not sent"),
     "judged": gettext_lazy("Places in judged samples: the verdict stays, and shows “deleted dialogue”"),
     "snapshots": gettext_lazy(
-        "Snapshots that are looked through: one that contains it is closed until you remove its files"
+        "Snapshots that are searched: one that contains it is closed until you remove its files"
     ),
 }
 

@@ -26,7 +26,7 @@ class HubTokenForm(forms.Form):
         max_length=LONGEST,
         widget=forms.PasswordInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
         help_text=gettext_lazy(
-            "Make one on the Hub that may write to the repositories of this project and to nothing else."
+            "Create one on the Hub that may write to the repositories of this project and to nothing else."
         ),
     )
 

@@ -83,7 +83,7 @@ def undo_order(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
     user = signed_in(request)
     run = run_in(user, slug, run_id)
     undo_queue_order(run=run, actor=user, request_id=posted_uuid(request, "request_id"))
-    messages.success(request, _("The queue has its earlier order again."))
+    messages.success(request, _("The queue is back in its earlier order."))
     return redirect("scoring_run", slug, run.pk)
 
 

@@ -142,7 +142,7 @@ def _open_next(
             raise
         return redirect("review", project.slug)  # that page gives the reason
     if claim.dialogue_id == skip:
-        messages.info(request, _("This is the only one that waits for you."))
+        messages.info(request, _("No other dialogue waits for you."))
     return redirect("review_dialogue", project.slug, claim.dialogue_id)
 
 

@@ -179,7 +179,7 @@ def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
 def retry(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
     user = signed_in(request)
     retry_job(job=_in_project(job_to_manage(user, job_id), slug), actor=user)
-    messages.success(request, _("It is in the queue again."))
+    messages.success(request, _("It is back in the queue."))
     return redirect("job", slug, job_id)
 
 

@@ -49,7 +49,9 @@ class EvaluatorForm(forms.Form):
         label=gettext_lazy("Other settings"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=gettext_lazy("NAME=VALUE, one a line, for example epochs=2. Empty: as the paper has them."),
+        help_text=gettext_lazy(
+            "NAME=VALUE, one per line, for example epochs=2. Empty: the values of the paper."
+        ),
     )
 
     def __init__(self, user: User, project: Project, data: QueryDict | None = None, **choices: Any) -> None:

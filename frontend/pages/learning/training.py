@@ -268,7 +268,7 @@ def training_log(request: HttpRequest, slug: str, run_id: UUID) -> FileResponse:
 def training_cancel(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
     job = cancel_job(job=_run_in(signed_in(request), slug, run_id).job, actor=signed_in(request))
     if job.state in LIVE_STATES:
-        messages.success(request, _("It writes a checkpoint, then it stops. You can go on from there."))
+        messages.success(request, _("It writes a checkpoint, then stops. You can resume from there."))
     return redirect("training_run", slug, run_id)
 
 

@@ -55,7 +55,7 @@ SETTINGS: Final[dict[str, str | Promise]] = {
 }
 VALUES: Final = {
     "auto": gettext_lazy("automatic"),
-    "naive": gettext_lazy("naive: every triple a row"),
+    "naive": gettext_lazy("naive: one row per triple"),
     "packed": gettext_lazy("packed: the context once per turn"),
     "trees": gettext_lazy("trees: the dialogue once"),
 }

@@ -81,7 +81,7 @@ def attempt(request: HttpRequest, slug: str, try_id: UUID) -> HttpResponse:
 def _own_try(user: User, slug: str, try_id: UUID) -> AdmissionTry:
     row = own_try(user, try_id)
     if row.project.slug != slug:
-        raise NotFound(_("There is no such try of yours."), _("Open the test from your queue."))
+        raise NotFound(_("You have no such attempt."), _("Open the test from your queue."))
     return row
 
 

@@ -194,7 +194,7 @@ def grant(request: HttpRequest, slug: str, username: str) -> HttpResponse:
     else:
         granted = parse_number(request.POST.get("granted")) or 0
         grant_try(trainer=user, project=project, annotator=annotator, granted=granted)
-        messages.success(request, _("%(name)s has one more try.") % {"name": annotator.shown_name})
+        messages.success(request, _("%(name)s has one more attempt.") % {"name": annotator.shown_name})
     return redirect("admission_test", slug)
 
 

@@ -76,7 +76,7 @@ class PersonForm(MailingForm):
 
 class ListForm(MailingForm):
     people = forms.CharField(
-        label=gettext_lazy("One person a line: name, email, role, language"),
+        label=gettext_lazy("One person per line: name, email, role, language"),
         max_length=MAX_CHARS,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off"}),

@@ -67,7 +67,7 @@ def new_project(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     if not may_create_projects(user):
         raise NotAllowed(
-            _("Only managers make projects."), _("Ask one of them, or whoever runs this server.")
+            _("Only managers create projects."), _("Ask one of them, or whoever runs this server.")
         )
     form = NewProjectForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
@@ -90,8 +90,8 @@ def _preset_choices(form: forms.Form) -> list[tuple[BoundWidget, Preset]]:
 
 def _created_message(project: Project) -> str:
     if project.protocol == Protocol.ASSESSMENT:
-        return _("The study is made, and you manage it. Next: which systems?")
-    return _("The project is made, and you manage it. Next: who takes part?")
+        return _("The study is created, and you manage it. Next: which systems?")
+    return _("The project is created, and you manage it. Next: who takes part?")
 
 
 urlpatterns = [path("projects/new/", new_project, name="new_project")]

@@ -119,7 +119,7 @@ def _write(seen: Overview) -> StepText:
         why, label = _describe_open(seen.open), _("Continue writing")
         notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
     else:
-        why, label = _("You hold no dialogue at the moment."), _("Write")
+        why, label = _("You have no open dialogue at the moment."), _("Write")
         if seen.free and not seen.readable:
             why = _in_other_languages(seen.free)
     if back := seen.came_back:

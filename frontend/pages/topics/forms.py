@@ -32,8 +32,8 @@ class TopicsForm(forms.Form):
         max_length=MAX_CHARS,
         widget=forms.Textarea(attrs={"rows": 12, "spellcheck": "false"}),
         help_text=gettext_lazy(
-            "One topic a line: id | name in English | name in Chinese. Empty: the usual 26. Dialogues keep a topic that"
-            " you remove here."
+            "One topic per line: id | name in English | name in Chinese. Empty: the usual 26. Dialogues keep a topic"
+            " that you remove here."
         ),
     )
 

@@ -188,7 +188,7 @@ def why_not_shared(feeder: Feeder) -> str:
         kinds = {type(layer) for layer in DynamicCache(config=config).layers}
         if kinds != {DynamicLayer}:
             return f"its cache is made of {', '.join(sorted(kind.__name__ for kind in kinds))}"
-        return "" if _shares_correctly(feeder) else "it gives other probabilities that way"
+        return "" if _shares_correctly(feeder) else "it gives different probabilities that way"
     except Exception as error:  # an unknown architecture may fail in any way
         return f"trying it failed ({type(error).__name__}: {error})"
 

@@ -96,8 +96,8 @@ _FORMATS = [
     ),
     ExportFormat(
         FormatName.DIAMANTE.value,
-        _("A row a dialogue: every utterance with its candidates as they were displayed, its action and its source. "
-          "import_dialogues reads it back."),
+        _("One row per dialogue: every utterance with its candidates as they were displayed, its action and its "
+          "source. import_dialogues reads it back."),
         diamante.VERSION,
         '{"id": "…", "dialogue_id": "…", "split": "train", "review": "passed", "conversation": [{"utterance": "Hello",'
         ' "response_candidates": [], "speaker": "A"}, …]}',
@@ -106,8 +106,8 @@ _FORMATS = [
     ),
     ExportFormat(
         FormatName.QUADRUPLES.value,
-        _("A row a turn: its context, the human reply, a candidate that is unlike it, and a reply of another dialogue. "
-          "Both are drawn again for every epoch."),
+        _("One row per turn: its context, the human reply, a candidate that is unlike it, and a reply of another "
+          "dialogue. Both are drawn again for every epoch."),
         quadruples.VERSION,
         '{"context": ["Hello"], "human": "Hello, you!", "model": "What?", "random": "I like tea.",'
         ' "model_version": "demo@1", "action": "rewrite", "dialogue_id": "…", "turn": 1}',
@@ -117,7 +117,7 @@ _FORMATS = [
     ),
     ExportFormat(
         FormatName.SFT.value,
-        _("A row a reply: the conversation before it and the reply, as TRL's SFTTrainer takes them "
+        _("One row per reply: the conversation before it and the reply, as TRL's SFTTrainer takes them "
           "(conversational prompt and completion). Of a study: replies of systems in conversations that people rated "
           "well."),
         sft.VERSION,
@@ -130,9 +130,9 @@ _FORMATS = [
     ),
     ExportFormat(
         FormatName.PREFERENCE.value,
-        _("A row a pair: the reply that was sent, and one that was not: a candidate left aside, the source before it "
-          "was edited, or a random reply of another dialogue. Of a study: replies of two systems to the same context, "
-          "of which people rated one conversation higher. As TRL's DPOTrainer takes them."),
+        _("One row per pair: the reply that was sent, and one that was not: a candidate left aside, the source before "
+          "it was edited, or a random reply of another dialogue. Of a study: replies of two systems to the same "
+          "context, of which people rated one conversation higher. As TRL's DPOTrainer takes them."),
         pairs.VERSION,
         '{"prompt": [{"role": "user", "content": "Hello"}],'
         ' "chosen": [{"role": "assistant", "content": "Hello, you!"}],'
@@ -156,7 +156,7 @@ _FORMATS = [
     ),
     ExportFormat(
         FormatName.KTO.value,
-        _("A row a reply: true for the one that was sent, false for those that were not, as TRL's KTOTrainer takes "
+        _("One row per reply: true for the one that was sent, false for those that were not, as TRL's KTOTrainer takes "
           "them."),
         pairs.VERSION,
         '{"prompt": [{"role": "user", "content": "Hello"}],'
@@ -168,9 +168,9 @@ _FORMATS = [
     ),
     ExportFormat(
         FormatName.JUDGEMENTS.value,
-        _("A row a judgement: in authoring the action of every turn, undone ones marked, and every expert's verdict; "
-          "in labelling every answer of every person; in a study every rating and answer of every participant; with "
-          "pseudonyms instead of names, and the seconds it took if they are known."),
+        _("One row per judgement: in authoring the action of every turn, undone ones marked, and every expert's "
+          "verdict; in labelling every answer of every person; in a study every rating and answer of every "
+          "participant; with pseudonyms instead of names, and the seconds it took if they are known."),
         judgements.VERSION,
         '{"dialogue": "…", "annotator": "p3f…", "question": "action", "position": 1, "value": "revise", "source": 4,'
         ' "edit_distance": 3, "status": "live", "active_seconds": 12.4, …}',
@@ -189,8 +189,8 @@ _FORMATS = [
     ),
     ExportFormat(
         FormatName.DIQAD.value,
-        _("A row a dialogue: its final quality label with reasons, and every judgement under a pseudonym. Private data "
-          "(-1, -2) and abandoned dialogues are kept back unless asked for."),
+        _("One row per dialogue: its final quality label with reasons, and every judgement under a pseudonym. Private "
+          "data (-1, -2) and abandoned dialogues are kept back unless asked for."),
         diqad.VERSION,
         '{"id": "…", "dialogue": [{"role": "user", "content": "…"}, …], "label": 1, "reason": ["incomplete"],'
         ' "origin": "unanimous", "judgements": [{"annotator": "p3f…", "quality": 1, …}, …]}',

@@ -348,7 +348,7 @@ def choose_examined(results: Results, wanted: str | None, task: PredictionTask) 
     if wanted not in results:
         raise TrainingError(
             _("%(model)s failed, so it cannot be examined.") % {"model": wanted},
-            _("Name another with --examine, and go on with --resume."),
+            _("Name another with --examine, and continue with --resume."),
         )
     return wanted
 

@@ -251,7 +251,7 @@ class _Run:
             raise TrainingError(
                 _("The checkpoint of step %(step)s could not be written (%(why)s).")
                 % {"step": self.position.step, "why": write_failure_reason(error)},
-                _("Free some disk space, then go on with --resume."),
+                _("Free some disk space, then continue with --resume."),
             ) from error
         self.saved_at = time.monotonic()
 

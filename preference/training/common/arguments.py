@@ -25,7 +25,7 @@ def choose_device(device: str) -> str:
     """cpu or cuda, from auto, cpu or cuda. Raises TrainingError if a GPU is asked for and there is none."""
     if device == "cuda" and not torch.cuda.is_available():
         raise TrainingError(
-            _("A GPU is asked for, and PyTorch sees none."),
+            _("A GPU is requested, but PyTorch sees none."),
             _("Install PyTorch for CUDA and check `nvidia-smi`, or leave --device out."),
         )
     return "cpu" if device == "cpu" or not torch.cuda.is_available() else "cuda"

@@ -108,7 +108,7 @@ def run_to_status(
         return 0
     except Stopped as stopped:
         progress.state("stopped", stopped.why)
-        progress.say(join_sentences(stopped.why, _("Go on with --resume.")))
+        progress.say(join_sentences(stopped.why, _("Continue with --resume.")))
         return 128 + stopped.signum
     except KeyboardInterrupt:
         progress.state("stopped", _("Interrupted while the checkpoint was written."))

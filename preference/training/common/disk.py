@@ -27,7 +27,7 @@ def report_unwritable(file: Path, *, errors: tuple[type[Exception], ...] = (OSEr
         reason = getattr(error, "strerror", None) or write_failure_reason(error)
         raise TrainingError(
             _("%(file)s cannot be written: %(reason)s.") % {"file": file, "reason": reason},
-            _("Free some disk space, then go on with --resume."),
+            _("Free some disk space, then continue with --resume."),
         ) from error
 
 

@@ -53,7 +53,7 @@ def save_finished(save: Callable[[Path], None], folder: Path) -> None:
         save(folder)
     except TrainingError as error:
         shutil.rmtree(folder.with_name(f"{folder.name}.part"), ignore_errors=True)
-        raise TrainingError(error.cause, _("Free some disk space, then go on with --resume.")) from error
+        raise TrainingError(error.cause, _("Free some disk space, then continue with --resume.")) from error
     for file in folder.iterdir():
         # safetensors writes files that only their owner may read.
         file.chmod((folder / "config.json").stat().st_mode)

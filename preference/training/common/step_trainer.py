@@ -267,7 +267,7 @@ class StepTrainer(CheckpointingTrainer):
             torch.cuda.empty_cache()
         self._budget //= 2
         self._batching = self._batching_for(self._budget)
-        template = _("Memory ran out; going on with micro-batches of %(budget)s tokens.")
+        template = _("Memory ran out; continuing with micro-batches of %(budget)s tokens.")
         self.progress.warn(template % {"budget": self._budget})
 
     def report_step(self) -> None:

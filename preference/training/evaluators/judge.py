@@ -31,7 +31,7 @@ class Judge:
         self._server, self._questions, self._in_steps = server, list(questions), in_steps
         if not any(len(question.numbers) > 1 for question in questions):
             raise TrainingError(
-                _("No question has numbers as answers, so that there is no score."),
+                _("No question has numbers as answers, so there is no score."),
                 _("Use a question of the kind scale or slider, or a choice with numbers as values."),
             )
 

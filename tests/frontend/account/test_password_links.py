@@ -122,7 +122,7 @@ def test_operators_reach_the_page_from_the_person(client: Client, ann: User, joi
     client.force_login(root)
     page = reverse("operator_password_link", args=[ann.pk])
     assert page in client.get(reverse("admin:accounts_user_change", args=[ann.pk])).content.decode()
-    assert "Make the link" in client.get(page).content.decode()
+    assert "Create the link" in client.get(page).content.decode()
     link = link_in(client.post(page))
     guest = Client()
     assert choose(guest, link).headers["Location"] == reverse("account_login")

@@ -55,7 +55,7 @@ def test_the_list_names_system_run_and_rating(client: Client, study: Project) ->
     assert "Sel · rev · rew" not in page
     rated = Session.objects.filter(system__name="aster", state="rated")
     Rating.objects.filter(session__in=rated).update(value=50)
-    assert "No dialogue is like that" in words(client, "/p/study/dialogues/?system=aster&rated=60")
+    assert "No dialogue matches" in words(client, "/p/study/dialogues/?system=aster&rated=60")
     assert "aster" in words(client, "/p/study/dialogues/?system=aster&rated=40")
 
 
@@ -130,7 +130,7 @@ def test_trials_are_marked_and_left_out_until_they_are_chosen(
         assert "Is anybody there?" in shown
         assert "aster" in shown
         assert "1 dialogue with these filters" in shown
-    assert "No dialogue is like that" in words(client, "/p/study/dialogues/?kind=trial&system=briar")
+    assert "No dialogue matches" in words(client, "/p/study/dialogues/?kind=trial&system=briar")
     tried = Dialogue.objects.latest("id")
     assert "Tried out" in words(client, f"/p/study/dialogues/{tried.pk}/")
 

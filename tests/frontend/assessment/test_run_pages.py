@@ -80,7 +80,7 @@ def test_sessions_of_people_who_left_are_not_open(study: Project, run: Run) -> N
 def test_a_run_from_its_creation_to_its_end(maras: Client, study: Project) -> None:
     assert "No run yet" in read(maras, "runs/")
     assert "Run 1 is created" in new_run(maras)
-    assert "Open the run all the same" in read(maras, "runs/1/")
+    assert "Open the run anyway" in read(maras, "runs/1/")
     assert "never checked: a, b, c, d, degraded, e." in post(maras, "runs/1/open/")
     assert "participants can enter" in open_run(maras)
     steps.complete(steps.begin(study, "ann"), "Good.")
@@ -175,7 +175,7 @@ def test_a_member_takes_part_and_comes_back(client: Client, ann: User, study: Pr
     assert "not begun" in read(client, "take-part/")
     assert "Before you begin" in post(client, "runs/1/take-part/")
     client.post("/join/study/consent/")
-    assert "Go on" in read(client, "take-part/")
+    assert "Continue" in read(client, "take-part/")
     assert "What do you want to talk about?" in post(client, "runs/1/take-part/")
     assert Assignment.objects.get().participant.user == ann
 

@@ -126,7 +126,7 @@ def test_words_and_ids_are_found(erics_browser: Client, project: Project) -> Non
     assert openings(listed(erics_browser, project, "?q=猫")) == ["three"]
     assert openings(listed(erics_browser, project, "?q=d3")) == ["three"]
     assert openings(listed(erics_browser, project, "?q=100%25")) == []
-    assert "No dialogue is like that" in listed(erics_browser, project, "?q=nobody+says+this")
+    assert "No dialogue matches" in listed(erics_browser, project, "?q=nobody+says+this")
     assert erics_browser.get(reverse("dialogues", args=[project.slug]) + "?q=%00").status_code == 400
 
 

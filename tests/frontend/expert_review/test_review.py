@@ -223,7 +223,7 @@ def test_the_only_one_that_waits_cannot_be_left_for_later(
     dialogue = finishes(ann)
     carlos_browser.post(f"{REVIEW}next/")
     answer = carlos_browser.post(f"{REVIEW}next/", {"skip": dialogue.pk}, follow=True)
-    assert "This is the only one that waits for you." in answer.content.decode()
+    assert "No other dialogue waits for you." in answer.content.decode()
 
 
 def test_stopping_gives_the_dialogue_back(

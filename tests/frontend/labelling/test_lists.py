@@ -108,7 +108,7 @@ def test_disputes_are_filtered_by_language_and_annotator(
     address, client = "/p/quality/disputes/", signed(tina)
     for query, count in (("", 1), ("?language=zh", 1), ("?language=en", 0), (f"?annotator={anna.pk}", 1)):
         assert len(client.get(address + query).context["cases"]) == count
-    assert "No dispute is like that" in client.get(f"{address}?language=en").content.decode()
+    assert "No dispute matches" in client.get(f"{address}?language=en").content.decode()
     assert len(client.get(f"{address}?annotator={tina.pk}").context["cases"]) == 1  # no choice of the list
 
 
@@ -127,7 +127,7 @@ def test_own_submissions_are_filtered_by_language_and_state(anna: User, bela: Us
     ):
         page = client.get(f"/p/quality/queue/{query}")
         assert {row.dialogue_id for row in page.context["page"].rows} == expected
-    assert "None of your dialogues is like that." in page.content.decode()
+    assert "None of your dialogues matches." in page.content.decode()
 
 
 def test_a_thread_stands_beside_the_utterance_that_it_is_about(

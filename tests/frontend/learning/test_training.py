@@ -218,7 +218,7 @@ def test_a_stopped_training_is_resumed(erics_browser: Client, project: Project, 
     run = training(project, None, snapshot)
     erics_browser.post(reverse("training_cancel", args=["chit-chat", run.pk]))
     assert Job.objects.get(pk=run.pk).state == JobState.CANCELLED
-    assert "Go on from the last checkpoint" in page_of(erics_browser, run)
+    assert "Resume from the last checkpoint" in page_of(erics_browser, run)
     erics_browser.post(reverse("training_resume", args=["chit-chat", run.pk]))
     assert Job.objects.get(pk=run.pk).state == JobState.QUEUED
 

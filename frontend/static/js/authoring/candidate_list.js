@@ -171,7 +171,7 @@ export class CandidateList {
   #showUnsent() {
     if (navigator.onLine)
       this.showMessage(
-        gettext("Candidates come when your turn is stored. Go on by yourself if you like: that counts as rewriting."),
+        gettext("Candidates come when your turn is stored. Write on your own if you like: that counts as rewriting."),
       );
     else
       this.showMessage(

@@ -215,7 +215,7 @@ export function showOffline() {
   showNotice("connection", {
     tone: "warn",
     text: gettext("No connection."),
-    remedy: gettext("Go on writing: everything is kept in this browser and sent, in order, when it is back."),
+    remedy: gettext("Keep writing: everything is kept in this browser and sent, in order, when it is back."),
   });
 }
 

@@ -53,7 +53,7 @@ function showWarnings(bench, { message, remedy, body }) {
   };
   showNotice("check", {
     ...{ tone: "warn", text: message, remedy, more: [list] },
-    actions: [{ label: gettext("Finish all the same"), run }],
+    actions: [{ label: gettext("Finish anyway"), run }],
   });
   /** @type {HTMLElement | null} */ (byId("notices").querySelector('[data-cause="check"] button'))?.focus();
 }

@@ -102,7 +102,7 @@ export class SampleReview {
     if (!label || !judgement) return;
     this.state.item = item;
     this.view.showComparison(item);
-    this.view.enter("compare", gettext("Compare, then go on."));
+    this.view.enter("compare", gettext("Compare, then continue."));
     this.#showQuestions(item, judgement.answers, false, disagreements(judgement.answers, label, this.state.checked));
     byId("asked").scrollTop = 0;
     byId("comparison").focus({ preventScroll: true });

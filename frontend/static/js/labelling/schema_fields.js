@@ -102,7 +102,7 @@ export class Fields {
     return this.createLine(part, "speakers", gettext("Only for utterances of"), path, {
       read: splitSpeakers,
       show: (value) => [value].flat().join(", "),
-      help: gettext("Speakers with commas between; empty: everybody."),
+      help: gettext("Speakers, separated by commas; empty: everybody."),
     });
   }
 

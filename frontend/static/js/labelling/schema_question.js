@@ -272,7 +272,7 @@ class OptionList {
     return this.fields.createLanguages(
       text,
       `${path}.examples`,
-      [gettext("Examples in English, one a line"), gettext("Examples in Chinese, one a line")],
+      [gettext("Examples in English, one per line"), gettext("Examples in Chinese, one per line")],
       { rows: 2, after: store },
     );
   }

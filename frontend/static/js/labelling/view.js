@@ -28,11 +28,11 @@ const STATES = {
   },
   confirming: {
     text: gettext("The others have not confirmed their answers yet."),
-    remedy: gettext("You have confirmed yours; nothing is to be done here."),
+    remedy: gettext("You have confirmed yours; there is nothing for you to do here."),
   },
   disputed: {
     text: gettext("You and the others disagree about this dialogue."),
-    remedy: gettext("A trainer decides; nothing is to be done here."),
+    remedy: gettext("A trainer decides; there is nothing for you to do here."),
   },
   decided: {
     text: gettext("A trainer has decided this dialogue."),
@@ -302,7 +302,7 @@ export class Notices {
     this.show("connection", {
       tone: "warn",
       text: gettext("No connection."),
-      remedy: gettext("Go on: everything is kept in this browser and sent, in order, when the connection is back."),
+      remedy: gettext("Keep working: everything is kept in this browser and sent, in order, when the connection is back."),
     });
   }
 }

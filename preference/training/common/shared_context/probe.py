@@ -37,7 +37,7 @@ def why_not_shared(backbone: Any, longest: int) -> str:
         return _("it has an encoder")
     try:
         return unfit_layer(backbone.config, longest) or (
-            "" if _forest_equals_plain_rows(backbone) else _("it gives other probabilities that way")
+            "" if _forest_equals_plain_rows(backbone) else _("it gives different probabilities that way")
         )
     except Exception as error:  # a model of any kind may fail in any way here
         return _("trying it failed (%(error)s)") % {"error": f"{type(error).__name__}: {error}"}

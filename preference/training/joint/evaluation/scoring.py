@@ -94,7 +94,7 @@ def load_ranker(
         model = JointModel(model.backbone, model.tokenizer, seed=seed)
         model.speaker_marks = marks
     if device == "cuda" and not torch.cuda.is_available():
-        raise TrainingError(_("A GPU is asked for, and PyTorch sees none."), _("Leave --device out."))
+        raise TrainingError(_("A GPU is requested, but PyTorch sees none."), _("Leave --device out."))
     on_gpu = device != "cpu" and torch.cuda.is_available()
     model.to("cuda" if on_gpu else "cpu")
     return model, "untrained" if untrained_head else "trained" if has_head else None

@@ -81,7 +81,7 @@ def test_a_gpu_that_is_not_there_is_refused(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert trains(tmp_path, "--device", "cuda") == 1
-    assert state_of(tmp_path)["message"] == "A GPU is asked for, and PyTorch sees none."
+    assert state_of(tmp_path)["message"] == "A GPU is requested, but PyTorch sees none."
 
 
 def test_a_folder_with_other_files_is_refused_and_left_alone(

@@ -235,7 +235,7 @@ def test_a_model_that_makes_its_own_positions_is_found_by_trying(monkeypatch: py
         "forward",
         lambda *ids, position_ids=None, **inputs: forward(*ids, **inputs),
     )
-    assert why_not_shared(model.backbone, 64) == "it gives other probabilities that way"
+    assert why_not_shared(model.backbone, 64) == "it gives different probabilities that way"
 
 
 def test_the_layout_that_is_asked_for_is_taken() -> None:
