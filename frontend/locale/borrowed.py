@@ -8,7 +8,6 @@ from django.utils.translation import gettext_noop as _
 from django.utils.translation import ngettext_lazy
 
 MESSAGES = (
-    _("Successfully signed in as %(name)s."),
     _("You have signed out."),
     _("Signed out of all other sessions."),
     _("Password successfully set."),

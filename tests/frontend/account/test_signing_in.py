@@ -43,6 +43,13 @@ def test_the_name_and_the_address_both_sign_in(client: Client, ann: User, login:
     assert response.headers["Location"] == reverse("home")
 
 
+def test_signing_in_shows_nothing_in_the_language_of_the_sign_in_page(client: Client, ann: User) -> None:
+    User.objects.update(language="zh-hans")
+    page = sign_in(client, "ann", PASSWORD, follow=True, headers={"Accept-Language": "en"}).content.decode()
+    assert '<html lang="zh-Hans"' in page
+    assert 'class="messages"' not in page
+
+
 def test_after_five_wrong_passwords_even_the_right_one_has_to_wait(client: Client, ann: User) -> None:
     for _attempt in range(5):
         assert "account" not in sign_in(client, "ann", "wrong").headers.get("Location", "")

@@ -70,8 +70,32 @@ def test_the_agreement_is_a_file(erics: Client, labelled: Project) -> None:
 
 def test_numbers_that_rest_on_few_items_are_grey(erics: Client, labelled: Project) -> None:
     page = text_of(erics)
-    assert "Grey: n is below 5" in page
     assert '<tr class="muted">' in page
+    for chart in ("agreement", "reliability", "people", "course", "tau"):
+        assert "Grey: n is below 5" in page.partition(f'id="{chart}"')[2].partition("</figcaption>")[0], chart
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", ["Task accomplishment", "completely solved"]), ("zh-hans", ["任务完成度（A）", "完全解决"])],
+)
+def test_questions_and_answers_are_in_words(
+    erics: Client, labelled: Project, language: str, words: list[str]
+) -> None:
+    """Files for programs have the keys, which the page does not show."""
+    User.objects.update(language=language)
+    page = text_of(erics)
+    rows = re.findall(r'<th scope="row" dir="auto">([^<]*)</th>', page)
+    assert words[0] in rows
+    assert any(words[1] in row for row in rows)
+    assert not {"A", "S", "E", "nugget/customer", "2"} & set(rows)
+    assert "nugget/customer" not in re.sub(r'value="[^"]*"|href="[^"]*"', "", page)
+
+
+def test_the_answers_of_a_nugget_are_columns_in_words(erics: Client, labelled: Project) -> None:
+    page = text_of(erics, f"{PAGE}?question=nugget/customer")
+    assert '<th scope="col" class="num">goal · CNUG*</th>' in page
+    assert table(erics, "confusion.csv?question=nugget/customer")[0][1:] == ["CNUG0", "CNUG", "CNUG*", "CNaN"]
 
 
 def test_a_question_and_two_people_can_be_chosen(
