@@ -18,6 +18,7 @@ from annotation.onboarding.selectors.admission import projects_needing_admission
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import HELD, Assignment, Task, TaskState
 from annotation.tasks.selectors.languages import readable_tasks
+from annotation.tasks.selectors.queue import FETCHED_AHEAD
 from dialogues.models import Dialogue, DialogueState, ReviewState
 from projects.models import Membership, Project, Protocol, Role
 from projects.roles import Capability
@@ -83,8 +84,9 @@ def _count_all(user: User, projects: Sequence[Project]) -> list[dict[int, dict[s
     is_unreviewed = Q(review_state=ReviewState.UNREVIEWED)
     readable = readable_tasks(user.reading_languages, projects)
     waits = _waits_for_controller(user)
+    is_open = Q(~FETCHED_AHEAD, state__in=HELD)
     return [
-        _by_project(mine, open=Count("id", filter=Q(state__in=HELD)), came_back=Count("id", filter=vetoed)),
+        _by_project(mine, open=Count("id", filter=is_open), came_back=Count("id", filter=vetoed)),
         _by_project(
             finished,
             dialogues=Count("id"),

@@ -14,6 +14,7 @@ from annotation.tasks.models.work import Assignment, AssignmentState, TaskState
 from annotation.tasks.services.assignment import save_for_later
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Utterance
+from frontend.ui.icons import ICONS
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import (
     LabelBench,
@@ -173,6 +174,7 @@ def test_equal_labels_of_one_speaker_are_one_bracket_with_its_word(mara: User, s
     bench.press("3")
     assert pieces()[:2] == ["only", "only"]
     expect(bench.notices).to_contain_text("customer has 2 goal nuggets")
+    assert sign_of(bench) in ICONS["alert"]
 
 
 def test_an_answer_that_follows_from_another_is_set_and_locked(mara: User, signs_in: SignedIn) -> None:
@@ -216,6 +218,8 @@ def test_guidelines_and_examples_behind_one_key(mara: User, signs_in: SignedIn) 
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     bench.press("n").asks("quality").press("g")
     expect(bench.answer("quality").locator(".guide")).to_contain_text("private data")
+    example = bench.page.locator(".guide q").first  # examples have quotation marks of their own
+    assert example.evaluate("example => getComputedStyle(example).quotes") == "none"
     bench.press("g")
     expect(bench.page.locator(".guide")).to_have_count(0)
 
@@ -412,7 +416,14 @@ def test_a_dialogue_that_a_trainer_decided_is_closed(mara: User, signs_in: Signe
     )
     bench = LabelBench.open(signs_in(ann), project, held[0].pk)
     expect(bench.notices).to_contain_text("A trainer has decided this dialogue.")
+    assert sign_of(bench) in ICONS["info"]  # nothing to be warned of
     expect(bench.page.locator("#submit")).to_be_disabled()
+
+
+def sign_of(bench: LabelBench) -> str:
+    """The drawing of the only sign of the notice."""
+    expect(bench.notices.locator(".alert .icon")).to_have_count(1)
+    return bench.notices.locator(".alert > .icon path").last.get_attribute("d") or ""
 
 
 def test_an_answer_changes_as_little_of_a_long_page_as_of_a_short_one(mara: User, signs_in: SignedIn) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import expect
 
 from accounts.models import User
@@ -100,6 +101,37 @@ def test_the_last_manager_sees_why_the_tick_does_not_go(
     box.click()
     expect(page.locator("#toasts")).to_contain_text("only manager")
     expect(box).to_be_checked()
+
+
+COVERED = """async words => {
+    const { toast } = await import("/static/js/shared/toast.js");
+    toast(words, { tone: "good" });
+    const note = document.querySelector("#toasts .toast").getBoundingClientRect();
+    return [...document.querySelectorAll("main :is(a, button, input, select, summary)")].filter((control) => {
+        const { left, right, top, bottom, width } = control.getBoundingClientRect();
+        return width && left < note.right && right > note.left && top < note.bottom && bottom > note.top;
+    }).map((control) => control.outerHTML);
+}"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_note_covers_no_control_of_the_page(
+    signs_in: SignedIn, project: Project, mara: User, width: int
+) -> None:
+    page = signs_in(mara, viewport={"width": width, "height": 800})
+    page.goto("/p/chit-chat/members/")
+    assert page.evaluate(COVERED, "Saved for later.") == []
+
+
+def test_a_touch_screen_shows_no_keys(signs_in: SignedIn, project: Project, mara: User) -> None:
+    desk = signs_in(mara)
+    desk.goto("/p/chit-chat/settings/")
+    expect(desk.locator("[data-opens=keys]").first).to_be_visible()
+    expect(desk.locator(".key:visible").first).to_be_visible()
+    phone = signs_in(mara, viewport={"width": 390, "height": 740}, is_mobile=True, has_touch=True)
+    phone.goto("/p/chit-chat/settings/")
+    expect(phone.locator("main h1")).to_be_visible()
+    expect(phone.locator(".key:visible, [data-opens=keys]:visible")).to_have_count(0)
 
 
 def test_the_preview_follows_the_typing(signs_in: SignedIn, project: Project, mara: User) -> None:

@@ -19,6 +19,8 @@ from dialogues.models import Utterance
 from projects.models import Event, Project, Protocol
 
 SHOWN = 50
+# Of assignments: the next dialogue to label that a browser keeps ready and has not shown yet. It is not open.
+FETCHED_AHEAD = Q(project__protocol=Protocol.LABELLING, served_at=None, label_draft=None)
 QUEUE_ORDER = "annotation.queue_order"  # subject of the events of services.queue_order
 
 
@@ -50,11 +52,9 @@ def open_assignments(user: User, project: Project) -> QuerySet[Assignment]:
 
     A dialogue that was fetched ahead is not open before it is shown.
     """
-    begun, held = Q(dialogue__utterance_count__gt=0), Q(state__in=HELD)
-    if project.protocol == Protocol.LABELLING:
-        begun = Q(label_draft__isnull=False)
-        held &= Q(served_at__isnull=False) | begun
-    held |= Q(begun, state=AssignmentState.EXPIRED)
+    is_labelling = project.protocol == Protocol.LABELLING
+    begun = Q(label_draft__isnull=False) if is_labelling else Q(dialogue__utterance_count__gt=0)
+    held = Q(~FETCHED_AHEAD, state__in=HELD) | Q(begun, state=AssignmentState.EXPIRED)
     return _with_opening(Assignment.objects.filter(held, annotator=user, project=project)).order_by(
         "-touched_at"
     )[:SHOWN]

@@ -30,6 +30,7 @@ from annotation.labelling.services.submissions import (
     skip_task,
     submit_labels,
 )
+from annotation.overview.selectors import overviews
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.selectors.queue import open_assignments
 from annotation.tasks.services.claiming import claim_next_task
@@ -456,3 +457,4 @@ def test_a_dialogue_that_was_fetched_ahead_is_not_open_before_it_is_shown(
     shown = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
     claim_next_task(annotator=anna, project=quality, claim_id=uuid4(), ahead=True)
     assert list(open_assignments(anna, quality)) == [shown]
+    assert overviews(anna, [quality])[quality.pk].open == 1

@@ -107,7 +107,8 @@ def test_an_empty_list_says_what_snapshots_are_for(erics_browser: Client) -> Non
 def test_the_card_is_shown_with_hash_and_gaps(taken: Taken, erics_browser: Client) -> None:
     snapshot = taken(name="May <b>", include_unreviewed="on")
     page = page_of(erics_browser, snapshot)
-    for text in (snapshot.sha256, "What is in it?", "3 dialogues were not judged by an expert.", "No licence is stated.",
+    for text in (snapshot.sha256, "What is in it?", "3 dialogues were not judged by an expert.",
+                 "No licence is stated.",
                  "Download", "quadruples", "Push to the Hub", "May &lt;b&gt;"):  # fmt: skip
         assert text in page, text
     assert "The split “Test” is empty." in page
