@@ -8,18 +8,19 @@ from django.shortcuts import render
 from django.urls import path
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from frontend.pages.requests import signed_in
+from frontend.templatetags.ui import STATE_STYLES
 from frontend.ui.paging import keyset_page
 from projects.models import Event
 from projects.roles import Capability
 from projects.selectors import events_of, project_for
 
 WORDS: Final[dict[str, str | Promise]] = {
-    "created": gettext_lazy("Created"),
+    "created": pgettext_lazy("event", "Created"),
     "edited": gettext_lazy("Title, description or guidelines changed"),
     "archived": gettext_lazy("Project archived"),
     "restored": gettext_lazy("Restored"),
@@ -100,6 +101,13 @@ CHOICES: Final = (
     "edited", "member_joined", "member_roles", "member_removed", "labelling_changed", "authoring_changed",
     "schema_saved", "planned", "replanned", "import_undone", "decided", "archived",
 )  # fmt: skip
+# What an event is about, by the kind of its row. The number of a row of settings says nothing to anybody.
+SUBJECTS: Final = {
+    "dialogue": gettext_lazy("dialogue %(n)s"),
+    "task": gettext_lazy("task %(n)s"),
+    "assignment": gettext_lazy("assignment %(n)s"),
+    "batch": gettext_lazy("batch %(n)s"),
+}
 SHOWN_VALUES: Final = (
     "name",
     "username",
@@ -126,7 +134,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "title": _("History"),
         "page": page,
-        "events": [(event, describe(event), facts_of(event)) for event in page.rows],
+        "events": [(event, describe(event), describe_change(event), facts_of(event)) for event in page.rows],
         "kinds": [(name, WORDS[name]) for name in CHOICES],
         "kind": kind,
     }
@@ -138,14 +146,29 @@ def describe(event: Event) -> str:
     return str(WORDS.get(event.kind, event.kind.replace("_", " ")))
 
 
+def describe_change(event: Event) -> str:
+    """The states before and after in words; empty if the event changed none."""
+    if not event.before or not event.after:
+        return ""
+    return " → ".join(_state_name(event, state) for state in (event.before, event.after))
+
+
+def _state_name(event: Event, state: str) -> str:
+    subject = event.subject_type.rpartition(".")[2]
+    if state == "open" and subject not in ("task", "round"):
+        return _("open")  # a question, a run; the open state of tasks has a name of its own
+    style = STATE_STYLES.get(state)
+    return str(style.label) if style else state
+
+
 def facts_of(event: Event) -> str:
     """The short values of an event, and its subject if that is a dialogue, a task or an assignment."""
     values: list[Any] = [
         event.data[name] for name in SHOWN_VALUES if event.data.get(name) not in (None, "", {})
     ]
     short = [str(value) for value in values if isinstance(value, str | int) and len(str(value)) <= 80]
-    kind = event.subject_type.rpartition(".")[2]
-    subject = [f"{kind} {event.subject_id}"] if event.subject_id.isdecimal() and kind != "project" else []
+    kind = SUBJECTS.get(event.subject_type.rpartition(".")[2])
+    subject = [str(kind) % {"n": event.subject_id}] if kind else []
     return " · ".join([*subject, *short])
 
 

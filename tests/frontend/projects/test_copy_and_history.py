@@ -10,7 +10,7 @@ from annotation.labelling.services.settings import update_labelling
 from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue
-from projects.models import Membership, Project, Role
+from projects.models import Event, Membership, Project, Role
 from projects.services import archive_project, set_group
 from tests.annotation.conftest import imported
 from tests.conftest import Joins
@@ -88,6 +88,23 @@ def test_the_history_says_what_happened_and_who_did_it(maras_browser: Client, qu
     only = maras_browser.get("/p/quality/history/", {"kind": "member_group"}).content.decode()
     assert only.count(changed) == 1
     assert "anna" in only
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "State changed: Saved for later → In work"), ("zh-hans", "状态有变化: 已暂存 → 进行中")],
+)
+def test_the_history_names_states_and_no_rows_of_settings(
+    maras_browser: Client, quality: Project, language: str, words: str
+) -> None:
+    User.objects.update(language=language)
+    Event.objects.create(
+        project=quality, kind="state", subject_type="annotation.assignment", subject_id="5",
+        before="saved", after="active",
+    )  # fmt: skip
+    html = maras_browser.get("/p/quality/history/").content.decode()
+    assert words in html
+    assert "labellingsettings" not in html
 
 
 def test_every_preset_is_explained(maras_browser: Client, quality: Project) -> None:
