@@ -56,7 +56,7 @@ def test_a_file_of_people_is_checked_and_invited(
     page = signs_in(mara)
     page.goto("/p/chit-chat/invitations/")
     page.get_by_label("Or a CSV file").set_input_files(file)
-    expect(page.get_by_label("One person a line")).to_have_value(file.read_text(encoding="gb18030"))
+    expect(page.get_by_label("One person per line")).to_have_value(file.read_text(encoding="gb18030"))
     page.get_by_role("button", name="Check the list").click()
     page.get_by_role("button", name="Invite 2 people").click()
     expect(page.locator("#links")).to_contain_text("姓名")

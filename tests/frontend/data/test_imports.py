@@ -252,7 +252,7 @@ def test_the_same_file_again_says_so(erics_browser: Client, project: Project) ->
     first = imported(project, lines(spoken("a")))
     second = imported(project, lines(spoken("a")))
     page = page_of(erics_browser, second)
-    assert "This very file was imported before" in page
+    assert "This file was imported before" in page
     assert reverse("import", args=[project.slug, first.pk]) in page
 
 
