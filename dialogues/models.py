@@ -192,6 +192,11 @@ class Utterance(Provenance):
     text = models.TextField()
     time = models.CharField(max_length=40, blank=True)
     metadata = models.JSONField(default=dict)
+    action_derived = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text=_("Derived from the texts on import, because the file does not name the action"),
+    )
 
     class Meta:
         ordering = ["dialogue_id", "position"]

@@ -198,8 +198,8 @@ class StoredUtteranceSerializer(serializers.ModelSerializer[Utterance]):
     class Meta:
         model = Utterance
         fields = [
-            "position", "speaker", "text", "time", "metadata", "action", "source", "edit_distance", "candidates",
-            "model_version",
+            "position", "speaker", "text", "time", "metadata", "action", "action_derived", "source", "edit_distance",
+            "candidates", "model_version",
         ]  # fmt: skip
 
     def get_model_version(self, utterance: Utterance) -> str:

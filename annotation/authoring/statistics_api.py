@@ -32,6 +32,7 @@ class ColumnSerializer(serializers.Serializer[Any]):
     utterances = serializers.IntegerField()
     mean_length = serializers.FloatField(allow_null=True)
     actions = ActionsSerializer()
+    derived = serializers.IntegerField(help_text="Of the actions, derived from the texts on import.")
 
 
 class PersonSerializer(serializers.Serializer[Any]):

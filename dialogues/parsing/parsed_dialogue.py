@@ -34,7 +34,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ParsedUtterance:
-    """One message. candidates: the replies offered for it, in displayed order; source: index of the chosen one."""
+    """One message. candidates: the replies offered for it, in displayed order; source: index of the chosen one.
+
+    action_derived: whether the file says that its action was derived from the texts by an earlier import.
+    """
 
     speaker: str
     text: str
@@ -45,6 +48,7 @@ class ParsedUtterance:
     source: int | None = None
     edit_distance: int | None = None
     model_version: str = ""
+    action_derived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

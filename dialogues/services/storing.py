@@ -13,6 +13,7 @@ from django.db import connection, models, transaction
 from django.utils import timezone
 from psycopg import sql
 
+from dialogues.derived_actions import derive_action
 from dialogues.external_ids import hash_id
 from dialogues.models import (
     CandidateSet,
@@ -53,6 +54,7 @@ UTTERANCE_COLUMNS = [
     "action",
     "source",
     "edit_distance",
+    "action_derived",
 ]
 # OFFSET keeps the planner from looking up the sequence for every id.
 NEXT_IDS = (
@@ -245,7 +247,13 @@ def _utterance_row(position: Position, parsed: ParsedUtterance, candidate_set: i
         parsed.time or "",
         json_text(metadata),
         candidate_set,
-        parsed.action or "",
-        parsed.source,
-        parsed.edit_distance,
+        *_provenance(parsed),
     )
+
+
+def _provenance(parsed: ParsedUtterance) -> tuple[str, int | None, int | None, bool]:
+    """Action, source, edit distance, and whether they were derived from the texts."""
+    if parsed.action or not parsed.candidates:
+        return parsed.action or "", parsed.source, parsed.edit_distance, parsed.action_derived
+    derived = derive_action(parsed.text, parsed.candidates, parsed.source)
+    return derived.action, derived.source, derived.edit_distance, True

@@ -43,6 +43,13 @@ def tabulate_data(statistics: Statistics) -> Chart:
     note = _(
         "Finished dialogues that no expert vetoed. Actions are shares of the utterances that had candidates."
     )
+    if derived := columns[-1].derived:
+        template = ngettext(
+            "%(n)d action was derived from the texts when its file was imported.",
+            "%(n)d actions were derived from the texts when their files were imported.",
+            derived,
+        )
+        note = f"{note} {template % {'n': derived}}"
     head = ["", *(names[column.split] for column in columns)]
     return Chart("table-1", _("What is in the data?"), note, head, rows)
 

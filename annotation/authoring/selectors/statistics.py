@@ -50,13 +50,17 @@ class Actions:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of Table 1. mean_length: characters per utterance, None without utterances."""
+    """One column of Table 1. mean_length: characters per utterance, None without utterances.
+
+    derived: how many of the actions an import derived from the texts, because its file did not name them.
+    """
 
     split: str
     dialogues: int
     utterances: int
     mean_length: float | None
     actions: Actions
+    derived: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +156,16 @@ class Statistics:
         for row in rows:
             actions[row["action"]] += row["n"] if row["had_candidates"] else 0
         mean = characters / utterances if utterances else None
-        return Column(name, dialogues, utterances, mean, _actions(actions))
+        derived = sum(row["n"] for row in rows if row["had_candidates"] and row["action_derived"])
+        return Column(name, dialogues, utterances, mean, _actions(actions), derived)
 
     def edit_distances(self) -> list[Bar]:
-        """Revised utterances by edit distance in characters. The last bar includes everything above."""
+        """Revised utterances by edit distance in characters. The last bar includes everything above.
+
+        Only recorded actions: a derived one is a revision because its distance is small.
+        """
         counts: Counter[int] = Counter()
-        for row in self._data:
+        for row in self._recorded:
             if row["action"] == Action.REVISE and row["edit_distance"] is not None:
                 counts[min(row["edit_distance"], WIDEST_DISTANCE)] += row["n"]
         return [Bar(value, counts[value]) for value in range(1, WIDEST_DISTANCE + 1)]
@@ -165,14 +173,20 @@ class Statistics:
     def places_chosen(self) -> list[Bar]:
         """Selected and revised utterances by the displayed place of their source, from 1. Includes unused places.
 
-        The display order is random. If the first places are chosen much more often, people read only those.
+        The display order is random. If the first places are chosen much more often, people read only those. Derived
+        actions do not count, because nobody knows which candidate these people began from.
         """
         counts: Counter[int] = Counter()
-        for row in self._data:
+        for row in self._recorded:
             if row["action"] in (Action.SELECT, Action.REVISE) and row["source"] is not None:
                 counts[row["source"] + 1] += row["n"]
         places = max([self.project.authoring.candidates, *counts])
         return [Bar(place, counts[place]) for place in range(1, places + 1)]
+
+    @property
+    def _recorded(self) -> list[dict[str, Any]]:
+        """Without the utterances whose action an import derived."""
+        return [row for row in self._data if not row["action_derived"]]
 
     @cached_property
     def _data(self) -> list[dict[str, Any]]:
@@ -180,7 +194,7 @@ class Statistics:
         rows = Utterance.objects.filter(
             dialogue__project=self.project, dialogue__state=DialogueState.FINISHED
         ).exclude(dialogue__review_state=ReviewState.VETOED)
-        keys = ("dialogue__split", "action", "source", "edit_distance")
+        keys = ("dialogue__split", "action", "source", "edit_distance", "action_derived")
         counted = rows.annotate(had_candidates=HAD_CANDIDATES).values(*keys, "had_candidates")
         return list(counted.annotate(n=Count("id"), characters=Sum(Length("text"))).order_by())
 

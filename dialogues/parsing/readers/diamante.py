@@ -1,8 +1,8 @@
 """`diamante`: {"conversation": [{"utterance", "response_candidates": […]}]}, one a line.
 
 The candidates of an utterance are the replies that its author chose from. Our own export adds `id`, also as
-`dialogue_id`, to the row, and `speaker`, `action`, `source`, `edit_distance` and `model_version` to the utterance. All
-of them are optional.
+`dialogue_id`, to the row, and `speaker`, `action`, `source`, `edit_distance` and `model_version` to the utterance, and
+`action_derived` where the action was not recorded. All of them are optional.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ from dialogues.parsing.value_checks import (
 
 SPEAKERS = "AB"
 ACTIONS = frozenset({"select", "revise", "rewrite"})
-PROVENANCE_KEYS = frozenset({"action", "source", "edit_distance", "model_version"})
+PROVENANCE_KEYS = frozenset({"action", "source", "edit_distance", "model_version", "action_derived"})
 UTTERANCE_KEYS = frozenset({"utterance", "response_candidates", "speaker", "time"}) | PROVENANCE_KEYS
 
 
@@ -63,6 +63,7 @@ def _utterance(item: Any, position: int, limits: Limits) -> ParsedUtterance:
         source=source,
         edit_distance=distance,
         model_version=version or "",
+        action_derived=item.get("action_derived") is True,
     )
 
 

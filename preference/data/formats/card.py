@@ -86,6 +86,7 @@ class CardCounts:
         if turn.get("action"):
             column.had_candidates += 1
             column.actions[turn["action"]] += 1
+            self.gaps["derived_actions"] += bool(turn.get("action_derived"))
         else:
             self.gaps["no_action"] += 1
 
@@ -199,6 +200,7 @@ _GAP_TEXTS = {
     "imported": "{n} dialogues were imported: who wrote them, and among which candidates, is what their file says.",
     "scripted": "{n} dialogues are marked as scripted: a program wrote and chose in them, no person.",
     "without_candidates": "{n} dialogues have no candidates at all.",
+    "derived_actions": "In {n} turns the action was derived from the texts on import: the file did not name it.",
     "no_action": "In {n} turns with candidates the action is unknown.",
     "empty_candidates": "In {n} turns a candidate is empty.",
     "repeated_candidates": "In {n} turns a candidate occurs twice.",

@@ -11,7 +11,7 @@ from preference.data.formats.replies import SAMPLED, DrawContext
 from preference.data.formats.topics import stored_topic
 from preference.data.selectors.selection import Selection
 
-VERSION = "3"
+VERSION = "4"
 
 
 def rows(selection: Selection, page: Sequence[Dialogue]) -> Iterator[dict[str, Any]]:
@@ -60,6 +60,8 @@ def turn(utterance: Utterance) -> dict[str, Any]:
             "source": utterance.source,
             "edit_distance": utterance.edit_distance,
         }
+    if utterance.action_derived:
+        row["action_derived"] = True
     if candidate_set and (version := candidate_set.version_of(utterance.source)):
         row["model_version"] = version
     if candidate_set and any(candidate.get("model_version") for candidate in candidate_set.candidates):

@@ -55,6 +55,7 @@ UTTERANCE = pa.struct(
         pa.field("action", TEXT),
         pa.field("source", WHOLE),
         pa.field("edit_distance", WHOLE),
+        pa.field("action_derived", TRUTH),
         pa.field("model_version", TEXT),
         pa.field("candidate_versions", pa.list_(TEXT)),
         pa.field("candidate_sampling", pa.list_(pa.struct([*_sampling("")]))),

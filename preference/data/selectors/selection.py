@@ -39,7 +39,7 @@ UNREAD = (
     "topic_job",
 )  # of a dialogue; no format has them
 SPOKEN = ("dialogue_id", "position", "speaker", "text")
-ORIGIN = ("time", "metadata", "action", "source", "edit_distance")
+ORIGIN = ("time", "metadata", "action", "source", "edit_distance", "action_derived")
 WHOLE = (*SPOKEN, *ORIGIN, "candidate_set__candidates", "candidate_set__model_version")
 # Final labels of private data (-1, -2) and of abandoned dialogues: no training data (DiQAD, Table 1).
 WITHHELD = (-1, -2, "phone")

@@ -78,11 +78,16 @@ def test_the_card_has_table_one_and_what_is_missing(
     train, *_empty, total = snapshot.card["splits"]
     assert {**train, "split": "total"} == total
     counted = {name: total[name] for name in ("dialogues", "utterances", "select", "revise", "rewrite")}
-    assert counted == {"dialogues": 3, "utterances": 10, "select": 1, "revise": 1, "rewrite": 1}
-    assert (total["had_candidates"], total["replies"]) == (3, 6)
+    assert counted == {"dialogues": 3, "utterances": 10, "select": 1, "revise": 3, "rewrite": 2}
+    assert (total["had_candidates"], total["replies"]) == (6, 6)
     assert snapshot.card["candidates"]["by_number"] == {"7": 6}
     assert snapshot.card["model_versions"] == {"scripted@1": 3, "": 3}
-    assert snapshot.card["gaps"] == {"imported": 2, "no_action": 3, "unreviewed": 2, "without_candidates": 1}
+    assert snapshot.card["gaps"] == {
+        "imported": 2,
+        "derived_actions": 3,
+        "unreviewed": 2,
+        "without_candidates": 1,
+    }
     texts = [one.code for one in shortages_on_card(snapshot.card)]
     assert texts == ["empty_split", "empty_split", "few_turns"]
     card = (folder(snapshot) / "README.md").read_text()
