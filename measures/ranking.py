@@ -12,19 +12,24 @@ from measures.estimate import Estimate
 
 @dataclass(frozen=True, slots=True)
 class ScoredTurn:
-    """A turn's human reply and displayed candidates with their scores; higher is better."""
+    """A turn's human reply and displayed candidates with their scores; higher is better.
+
+    copies: how many more candidates were identical to the human reply and count as relevant, too.
+    """
 
     human: str
     human_score: float
     candidates: tuple[str, ...]
     scores: tuple[float, ...]
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Mean average precision, mean reciprocal rank, and the share of turns that rank the human reply first.
 
-    With one human reply per turn, average precision equals the reciprocal rank.
+    Average precision equals the reciprocal rank where the human reply is the only relevant one. Where copies of it are
+    relevant, too, it is higher, unless all of them come first.
     """
 
     map: Estimate
@@ -65,11 +70,12 @@ def rank_humans(
     Intervals resample clusters (the dialogue of each turn), or turns if `clusters` is None.
     """
     ranked = _ranked(turns, clusters)
-    mrr, p_at_1 = (
-        clustered_mean(values, ranked.clusters, seed=seed, left_out=ranked.left_out)
-        for values in (ranked.reciprocal, ranked.first)
+    return Ranking(
+        *(
+            clustered_mean(values, ranked.clusters, seed=seed, left_out=ranked.left_out)
+            for values in (ranked.average_precision, ranked.reciprocal, ranked.first)
+        )
     )
-    return Ranking(map=mrr, mrr=mrr, p_at_1=p_at_1)
 
 
 def rank_difference(
@@ -86,17 +92,23 @@ def rank_difference(
     if [(turn.human, turn.candidates) for turn in one] != [(turn.human, turn.candidates) for turn in other]:
         raise ValueError("A difference needs the same turns with the same candidates.")
     mine, theirs = _ranked(one, clusters), _ranked(other, clusters)
-    mrr, p_at_1 = (
-        clustered_mean(values, mine.clusters, seed=seed, left_out=mine.left_out)
-        for values in (mine.reciprocal - theirs.reciprocal, mine.first - theirs.first)
+    return Ranking(
+        *(
+            clustered_mean(values, mine.clusters, seed=seed, left_out=mine.left_out)
+            for values in (
+                mine.average_precision - theirs.average_precision,
+                mine.reciprocal - theirs.reciprocal,
+                mine.first - theirs.first,
+            )
+        )
     )
-    return Ranking(map=mrr, mrr=mrr, p_at_1=p_at_1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """For every turn with a rank: 1 / rank, whether the human reply is first (1 or 0), and its cluster."""
+    """Of every turn with a rank: average precision, 1 / rank, whether the human reply is first (1 or 0), cluster."""
 
+    average_precision: Floats
     reciprocal: Floats
     first: Floats
     clusters: Sequence[Hashable]
@@ -105,12 +117,21 @@ class _Ranked:
 
 def _ranked(turns: Sequence[ScoredTurn], clusters: Sequence[Hashable] | None) -> _Ranked:
     of: Sequence[Hashable] = range(len(turns)) if clusters is None else clusters
-    ranks = [(human_rank(turn), cluster) for turn, cluster in zip(turns, of, strict=True)]
-    kept = [(rank, cluster) for rank, cluster in ranks if rank is not None]
-    found = np.array([rank for rank, _ in kept], np.float64)
+    ranks = [(human_rank(turn), turn, cluster) for turn, cluster in zip(turns, of, strict=True)]
+    kept = [(rank, turn, cluster) for rank, turn, cluster in ranks if rank is not None]
+    found = np.array([rank for rank, _, _ in kept], np.float64)
     return _Ranked(
-        1 / found, (found == 1).astype(np.float64), [cluster for _, cluster in kept], len(ranks) - len(kept)
+        np.array([average_precision(rank, 1 + turn.copies) for rank, turn, _ in kept], np.float64),
+        1 / found,
+        (found == 1).astype(np.float64),
+        [cluster for *_, cluster in kept],
+        len(ranks) - len(kept),
     )
+
+
+def average_precision(rank: int, relevant: int) -> float:
+    """Of `relevant` replies at the places rank, rank + 1, …; identical texts have one score, so they stand together."""
+    return sum(found / (rank + found - 1) for found in range(1, relevant + 1)) / relevant
 
 
 def pairwise_accuracy(

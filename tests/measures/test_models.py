@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import average_precision_score
 
 from measures.classification import classification
 from measures.dialeval import distribution, jsd, mean_score, nmd, nugget_score, rnss, rsnod
@@ -57,6 +58,17 @@ def test_the_human_reply_ranks_below_its_ties_and_not_against_itself() -> None:
     assert (result.map.value, result.p_at_1.value) == pytest.approx((2 / 3, 0.5))
     assert (result.mrr.n, result.mrr.left_out) == (2, 1)
     assert rank_humans([]).map.value is None
+
+
+def test_copies_that_count_as_relevant_raise_average_precision_alone() -> None:
+    turn = ScoredTurn("hi", 0.5, ("yo", "hey"), (0.9, 0.1), copies=1)
+    result = rank_humans([turn])
+    # The copy stands right behind the human reply.
+    expected = average_precision_score([0, 1, 1, 0], [0.9, 0.5, 0.49, 0.1])
+    assert result.map.value == pytest.approx(expected) == pytest.approx((1 / 2 + 2 / 3) / 2)
+    assert (result.mrr.value, result.p_at_1.value) == (0.5, 0)
+    first = ScoredTurn("hi", 1.0, ("yo",), (0.0,), copies=2)
+    assert rank_humans([first]).map.value == 1
 
 
 def test_scores_that_are_not_numbers_are_refused() -> None:

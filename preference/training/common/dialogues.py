@@ -40,7 +40,8 @@ class Turn:
 
     position: of the utterance in its dialogue, 0 is the opening. candidates: as displayed, without empty ones,
     repeats, and any that equal `human`. action: select, revise or rewrite, "" if unknown. before_revision: the one of
-    the candidates that the person revised, "" if unknown or not revised.
+    the candidates that the person revised, "" if unknown or not revised. copies: how many displayed candidates equal
+    `human`.
     """
 
     position: int
@@ -49,6 +50,7 @@ class Turn:
     action: str
     model_version: str
     before_revision: str = ""
+    copies: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +146,8 @@ def _turn(
         return None
     action, version = text_field(about, "action", place), text_field(about, "model_version", place)
     before = _before_revision(candidates, about.get("source")) if action == "revise" else ""
-    return Turn(len(context), human, usable, action, version, before if before in usable else "")
+    copies = sum(_normalize_spaces(text) == _normalize_spaces(human) for text in candidates)
+    return Turn(len(context), human, usable, action, version, before if before in usable else "", copies)
 
 
 def _before_revision(candidates: Sequence[str], source: object) -> str:

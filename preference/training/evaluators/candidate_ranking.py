@@ -47,6 +47,10 @@ class EvaluatedTurn:
     candidates: tuple[EvaluatedReply, ...]
     random: EvaluatedReply | None
 
+    @property
+    def copies(self) -> int:
+        return 0
+
 
 @dataclass(frozen=True, slots=True)
 class _TurnToRank:

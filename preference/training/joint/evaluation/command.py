@@ -15,6 +15,7 @@ among eight replies.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 import traceback
@@ -31,6 +32,7 @@ from preference.training.common.output import sha256_of
 
 ALL = "all"
 TRAIN = "train"
+COPIES = ("removed", "relevant")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,6 +46,13 @@ def parser() -> argparse.ArgumentParser:
     add("--data", type=Path, required=True, help="snapshot folder, or a JSONL file in the format diamante")
     add("--model", required=True, help="folder or hub id; without a preference head, generation alone")
     add("--split", default="test", help="train, valid, test (default), or all")
+    add(
+        "--copies",
+        choices=COPIES,
+        default=COPIES[0],
+        help="selected candidates, which are copies of the human reply: removed (MAP equals MRR), or relevant (MAP is "
+        "the higher one, as in the paper)",
+    )
     add("--untrained-head", action="store_true", help="rank by a new head, to compare with")
     add(
         "--seed",
@@ -105,6 +114,8 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
     """
     everything = read_dialogues(options.data)
     dialogues = dialogues_of_split(everything, options.split, options.data)
+    if options.copies == "removed":
+        dialogues = [without_copies(dialogue) for dialogue in dialogues]
     # Imported here because PyTorch takes seconds to load, and wrong data is to be reported at once.
     import torch
 
@@ -147,11 +158,19 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
         },
         "data": {"path": str(options.data), "sha256": sha256_of(options.data)},
         "split": options.split,
+        "copies": options.copies,
         "seed": options.seed,
         **build_report(scores, dialogues, has_head=bool(head), seed=options.seed),
         "controls": controls,
         "notes": notes,
     }
+
+
+def without_copies(dialogue: TrainingDialogue) -> TrainingDialogue:
+    """The dialogue as if no candidate had been identical to what the person sent."""
+    return dataclasses.replace(
+        dialogue, turns=tuple(dataclasses.replace(turn, copies=0) for turn in dialogue.turns)
+    )
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -5,7 +5,7 @@ and the count it rests on; value is None if there is nothing to estimate from.
 
 In a turn the human reply is the only relevant one among itself and the displayed candidates. With its rank r, counted
 from 1, average precision and reciprocal rank are both 1 / r, and P@1 is 1 if r = 1, else 0 (Diamante, section 4.3.1 and
-Table 5); `measures.ranking` says how copies of the human reply count.
+Table 5). Where displayed copies of the human reply (selected candidates) are kept as relevant, MAP is above MRR.
 """
 
 from __future__ import annotations
@@ -42,8 +42,13 @@ Reply_co = TypeVar("Reply_co", bound=ReplyText, covariant=True)
 
 
 class RankedTurn(Protocol[Reply_co]):
-    """dialogue: index among the scored ones. random: a reply of another dialogue, None if there is no other."""
+    """dialogue: index among the scored ones. random: a reply of another dialogue, None if there is no other.
 
+    copies: of the human reply among what was displayed that count as relevant; they are not among the candidates.
+    """
+
+    @property
+    def copies(self) -> int: ...
     @property
     def dialogue(self) -> int: ...
     @property
@@ -146,6 +151,7 @@ def scored_turns(scores: Sequence[RankedTurn[Reply]], score_of: Callable[[Reply]
             score_of(turn.human),
             tuple(reply.text for reply in turn.candidates),
             tuple(score_of(reply) for reply in turn.candidates),
+            turn.copies,
         )
         for turn in scores
     ]

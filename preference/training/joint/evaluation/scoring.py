@@ -66,6 +66,10 @@ class TurnScores:
     candidates: tuple[ScoredReply, ...]
     random: ScoredReply | None
 
+    @property
+    def copies(self) -> int:
+        return self.turn.copies
+
 
 @dataclass(frozen=True, slots=True)
 class _TurnToScore:

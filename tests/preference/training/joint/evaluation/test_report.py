@@ -139,6 +139,25 @@ def test_a_second_run_gives_the_same_report(evaluates: Evaluates, capsys: pytest
     assert capsys.readouterr().out == first
 
 
+def test_selected_candidates_may_count_as_copies_of_the_human_reply(
+    evaluates: Evaluates, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    selected = rows(5)
+    for row in selected:
+        for turn in row["conversation"][1:]:
+            turn["response_candidates"].append(turn["utterance"])
+    data = write_rows(tmp_path / "selected.jsonl", selected)
+    reports = {}
+    for copies in ("removed", "relevant"):
+        assert evaluates("--json", "--copies", copies, data=data) == 0
+        reports[copies] = json.loads(capsys.readouterr().out)
+        assert reports[copies]["copies"] == copies
+    without, with_copies = (reports[name]["overall"]["preference"] for name in ("removed", "relevant"))
+    assert without["map"]["value"] == without["mrr"]["value"] == with_copies["mrr"]["value"]
+    assert with_copies["map"]["value"] > without["map"]["value"]
+    assert with_copies["p_at_1"] == without["p_at_1"]
+
+
 def test_a_model_without_a_head_is_said_to_have_none(
     evaluates: Evaluates, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
