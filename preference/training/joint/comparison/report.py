@@ -76,7 +76,14 @@ def score_arms(data: HeldOut, base: str, output: Path, seeds: Sequence[int]) -> 
 
 def _load(data: HeldOut, source: str, *, untrained_head: bool = False, seed: int = 1) -> tuple[Any, Encoder]:
     model, _head = load_ranker(source, untrained_head=untrained_head, seed=seed, device=data.device)
-    return model, Encoder(model.tokenizer, context=data.context, reply=data.reply, positions=model.positions)
+    encoder = Encoder(
+        model.tokenizer,
+        context=data.context,
+        reply=data.reply,
+        positions=model.positions,
+        speaker_marks=model.speaker_marks,
+    )
+    return model, encoder
 
 
 def build_report(scores: ArmScores, data: HeldOut) -> Figures:
