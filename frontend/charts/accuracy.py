@@ -9,7 +9,7 @@ from annotation.batch_review.selectors.annotator_accuracy import AnswerOutcome
 from annotation.labelling.schema.questions import Question
 from annotation.labelling.selectors.schemas import load_schema, newest_version
 from frontend.charts.batches import percent_mark
-from frontend.charts.chart import Cell, Chart, interval_head, to_percent
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, rows_with_few, to_percent
 from frontend.ui.labels import answer_in_words
 from measures.proportion import Proportion, proportion
 from plots.rows import draw_estimates
@@ -33,7 +33,9 @@ def draw_accuracy_by_class(project: Project, outcomes: Sequence[AnswerOutcome]) 
     ]
     marks = [percent_mark(name, part) for name, part in zip(names, parts, strict=True)]
     svg = draw_estimates(names, marks, x=_("right (%)"), description=title)
-    return Chart("classes", title, f"{note} · {_('lines: 95 % intervals')}", head, rows, svg)
+    faint = rows_with_few(rows, 2)
+    note = add_few(f"{note} · {_('lines: 95 % intervals')}", faint)
+    return Chart("classes", title, note, head, rows, svg, faint=faint)
 
 
 def _accuracy_by_class(project: Project, outcomes: Sequence[AnswerOutcome]) -> list[tuple[str, Proportion]]:

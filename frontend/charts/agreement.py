@@ -12,7 +12,7 @@ from accounts.models import User
 from annotation.labelling.models.labels import LabelOrigin
 from annotation.labelling.schema.questions import Kind
 from annotation.labelling.selectors.ratings import RatedQuestion
-from frontend.charts.chart import Cell, Chart, interval_head, round_value
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, round_value, rows_with_few
 from frontend.ui.labels import answer_in_words
 from measures.proportion import proportion
 from plots.lines import draw_lines
@@ -27,7 +27,6 @@ MEASURES: Final = {
     "krippendorff_alpha": "Krippendorff α",
     "icc": "ICC",
 }
-TOO_FEW: Final = 5  # items
 UNITS: Final = {"day": gettext_lazy("day"), "week": gettext_lazy("week"), "month": gettext_lazy("month")}
 
 
@@ -92,19 +91,6 @@ def tabulate_agreement(statistics: StoredStatistics) -> Chart:
     )
     faint = rows_with_few(rows, -2)
     return Chart("agreement", _("How far do people agree?"), add_few(note, faint), head, rows, faint=faint)
-
-
-def rows_with_few(rows: Sequence[Sequence[Cell]], column: int) -> list[int]:
-    """The rows whose n, in this column, is too small for a number to say much."""
-    return [at for at, row in enumerate(rows) if int(row[column] or 0) < TOO_FEW]
-
-
-def add_few(note: str, faint: Collection[int]) -> str:
-    """The note, with what grey means if a row is grey."""
-    if not faint:
-        return note
-    few = _("Grey: n is below %(n)d, so the numbers say little.") % {"n": TOO_FEW}
-    return f"{note} {few}"
 
 
 def draw_reliability(statistics: StoredStatistics) -> Chart:

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from annotation.batch_review.selectors.boards import Boards
 from annotation.tasks.models.rounds import RoundState
-from frontend.charts.chart import Cell, Chart, interval_head, to_percent
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, rows_with_few, to_percent
 from measures.proportion import Proportion
 from plots.columns import draw_columns
 from plots.lines import draw_lines
@@ -80,7 +80,8 @@ def _acceptance_chart(
         for label, part in shares
     ]
     head = [key, _("accepted"), _("rounds"), "%", *interval_head()]
-    return Chart(name, title, f"{note} · {intervals}", head, rows, svg)
+    faint = rows_with_few(rows, 2)
+    return Chart(name, title, add_few(f"{note} · {intervals}", faint), head, rows, svg, faint=faint)
 
 
 def draw_controller_loads(boards: Boards) -> Chart:

@@ -3,11 +3,12 @@
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from django.utils.translation import gettext as _
 
 Cell = str | int | float | None
+TOO_FEW: Final = 5  # items that a number rests on; with fewer it says little
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +61,16 @@ def to_percent(share: float | None) -> float | None:
 
 def round_value(value: float | None, digits: int, factor: float = 1) -> float | None:
     return None if value is None else round(value * factor, digits)
+
+
+def rows_with_few(rows: Sequence[Sequence[Cell]], column: int) -> list[int]:
+    """The rows whose n, in this column, is too small for a number to say much."""
+    return [at for at, row in enumerate(rows) if int(row[column] or 0) < TOO_FEW]
+
+
+def add_few(note: str, faint: Collection[int]) -> str:
+    """The note, with what grey means if a row is grey."""
+    if not faint:
+        return note
+    few = _("Grey: n is below %(n)d, so the numbers say little.") % {"n": TOO_FEW}
+    return f"{note} {few}" if note.endswith((".", "。")) else f"{note} · {few}"

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from assessment.collections.models import CollectionKind
 from assessment.collections.selectors.report import HUMAN, CollectionReport, Criterion
 from assessment.collections.selectors.verdict import agreement_level, criterion_name
-from frontend.charts.chart import Cell, Chart, interval_head, round_value
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, round_value, rows_with_few
 from measures.estimate import Estimate
 from measures.paired_systems import SystemComparison
 from plots.marks import Mark
@@ -135,7 +135,8 @@ def tabulate_agreement(report: CollectionReport) -> Chart:
     head = [
         _("criterion"), "κ", *interval_head(), "n", _("without a majority"), _("agreement"),
     ]  # fmt: skip
-    return Chart("agreement", _("Do raters agree?"), note, head, rows)
+    faint = rows_with_few(rows, 4)
+    return Chart("agreement", _("Do raters agree?"), add_few(note, faint), head, rows, faint=faint)
 
 
 def tabulate_beaten(report: CollectionReport) -> Chart:

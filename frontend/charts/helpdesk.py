@@ -8,13 +8,11 @@ from django.utils.translation import pgettext
 
 from frontend.charts.agreement import (
     StoredStatistics,
-    add_few,
     estimate_mark,
     format_estimate,
     interval_cells,
-    rows_with_few,
 )
-from frontend.charts.chart import Cell, Chart, interval_head
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, rows_with_few
 from plots.lines import draw_lines
 from plots.marks import Mark
 

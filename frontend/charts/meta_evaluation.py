@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from frontend.charts.chart import Cell, Chart, interval_head
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, rows_with_few
 from frontend.charts.evaluation import DIGITS, ReportedEstimate, find_estimate
 from plots.marks import Mark
 from plots.rows import draw_estimates
@@ -205,12 +205,14 @@ def _draw_labels(report: Report, titles: Titles) -> Chart | None:
     if people:
         empty: list[Cell] = [None] * (3 * len(LABEL_MEASURES))
         cells.insert(0, [_("Two people"), people["percent"]["n"], *empty, _rounded(people["mean_kappa"])])
+    faint = rows_with_few(cells, 1)
     return Chart(
         name="labels",
         title=_("Do its labels agree with people's?"),
-        note=_("Against the final labels; the last column is the mean κ with a person."),
+        note=add_few(_("Against the final labels; the last column is the mean κ with a person."), faint),
         head=["", "n", *_measure_head(LABEL_MEASURES), _("κ with a person")],
         rows=cells,
+        faint=faint,
     )
 
 
@@ -224,12 +226,13 @@ def _draw_position_bias(report: Report, titles: Titles) -> Chart | None:
         note=_(
             "The probability that a reply is better when it is shown first, minus when it is shown second."
         ),
-        head=[_("evaluator"), _("difference"), *interval_head(), _("mean distance")],
+        head=[_("evaluator"), _("difference"), *interval_head(), _("mean distance"), "n"],
         rows=[
             [
                 titles[figures["name"]],
                 *_cells(find_estimate(figures, "comparisons", "position_bias")),
                 _rounded(figures["comparisons"]["mean_gap"]),
+                figures["comparisons"]["position_bias"]["n"],
             ]
             for figures in rows
         ],
