@@ -35,11 +35,14 @@ class DifferingQuestion:
 
 @dataclass(frozen=True, slots=True)
 class DisagreementCase:
+    """people: how many answered independently, so what the task's disagreement rests on."""
+
     task: Task
     skips: int
     gold: int | None
     differing: list[DifferingQuestion]
     more: int
+    people: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ def _skips() -> QuerySet[Any]:
 
 def _case(task: Any, differing: Sequence[DifferingQuestion]) -> DisagreementCase:
     more = max(0, len(differing) - MAX_PATHS)
-    return DisagreementCase(task, task.skips, task.gold_id, list(differing[:MAX_PATHS]), more)
+    people = len({row.annotator_id for row in task.independent})
+    return DisagreementCase(task, task.skips, task.gold_id, list(differing[:MAX_PATHS]), more, people)
 
 
 def _differing(task: Any, *, names: bool) -> list[DifferingQuestion]:
