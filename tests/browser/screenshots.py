@@ -46,7 +46,7 @@ def address_of(shot: Shot, world: World) -> str:
 
 
 def fill() -> World:
-    """The demo, one more person who has no project yet, an empty project, and a finished export."""
+    """The demo, one more person who has no project yet, an empty and an archived project, and a finished export."""
     from django.core.management import call_command
 
     from accounts.models import User
@@ -60,6 +60,7 @@ def fill() -> World:
     from preference.data.services.exports import start_export
     from preference.data.services.snapshots import take_snapshot
     from projects.models import Membership, Project, Role
+    from projects.services import archive_project
     from tests.browser.judged import fill_judged
     from tests.browser.tagged import fill_topics
 
@@ -71,6 +72,10 @@ def fill() -> World:
     empty = create_project(slug="empty", preset="diamante", actor=people["mara"], title="New project 新项目")
     for person, role in (("ann", Role.ANNOTATOR), ("carlos", Role.CONTROLLER)):
         Membership.objects.create(project=empty, user=people[person], roles=[role])
+    done = create_project(
+        slug="done", preset="diqad", actor=people["mara"], title="Finished project 已完成的项目"
+    )
+    archive_project(project=done, actor=people["mara"])
     _waits_for_others(demo, reader)
     claim = claim_next_review(reviewer=people["carlos"], project=demo, claim_id=uuid4())
     export = start_export(
