@@ -302,7 +302,9 @@ export class Notices {
     this.show("connection", {
       tone: "warn",
       text: gettext("No connection."),
-      remedy: gettext("Keep working: everything is kept in this browser and sent, in order, when the connection is back."),
+      remedy: gettext(
+        "Keep working: everything is kept in this browser and sent, in order, when the connection is back.",
+      ),
     });
   }
 }
