@@ -7,7 +7,8 @@ one step of fused AdamW; the same number of quadruples for all.
 
 naive: batches of 8 quadruples in random order, three rows each, padded to the longest, as an ordinary trainer makes
 them (8 is also TRL's default). naive_single: one quadruple a batch, which pads least. Both compute logits only where
-there is a label, as ours does. packed: [context | human | model | random]. trees: each dialogue once.
+there is a label, as ours does. packed: [context | human | model | random]. trees: each dialogue once. by_turn: trees
+of as many turns at the same places of different dialogues, what a step of `shuffle=turns` holds.
 
 TRL: SFTTrainer on the human replies (prompt-completion) and RewardTrainer on the pairs h>m, h>r and m>r, each with its
 own model and its own optimiser step, between the start and the end of `train()`, its tokenising left out. Set against
@@ -97,12 +98,13 @@ def make_dialogues(count: int, vocabulary: int) -> list[TrainingDialogue]:
 
 @dataclass(slots=True)
 class Setting:
-    """What all cases share: one optimiser step of quadruples."""
+    """What all cases share: one optimiser step of quadruples. scattered: the like, each of another dialogue."""
 
     size: str
     device: torch.device
     dialogues: list[TrainingDialogue]
     step: list[Quadruple]
+    scattered: list[Quadruple]
     tokenizer: Any
 
     def backbone(self) -> Any:
@@ -172,6 +174,7 @@ class Ours:
             "naive_single": self.case("naive_single", lambda: single.micro_batches(step)),
             "packed": self.case("packed", lambda: packed.micro_batches(step)),
             "trees": self.case("trees", lambda: trees.micro_batches(step)),
+            "by_turn": self.case("by_turn", lambda: trees.micro_batches(self.setting.scattered)),
         }
 
 
@@ -294,6 +297,8 @@ def compute_figures(step: int, timings: dict[str, Timing], fed: dict[str, int]) 
         figures |= {f"{name}_ratio": round(ratio, 2), f"{name}_token_bound": round(bound, 2)}
         figures[f"{name}_bound_share"] = round(ratio / bound, 3)
     figures["packed_ratio"] = round(took["naive"] / took["packed"], 2)
+    figures["by_turn_ratio"] = round(took["by_turn"] / took["trees"], 2)
+    figures["by_turn_token_bound"] = round(fed["by_turn"] / fed["trees"], 2)
     figures["trl_ratio"] = round(took["trl"] / took["trees"], 2)
     # The stricter of the two: single quadruples pad least.
     figures["token_bound_share"] = min(figures["naive_bound_share"], figures["naive_single_bound_share"])
@@ -305,6 +310,7 @@ LABELS = {
     "naive_single": "naive triples, one by one",
     "packed": "quadruple packing",
     "trees": "dialogue trees",
+    "by_turn": "trees, shuffled by turn",
     "trl_sft": "TRL SFTTrainer",
     "trl_reward": "TRL RewardTrainer",
 }
@@ -325,6 +331,8 @@ def format_table(step: int, timings: dict[str, Timing], figures: dict[str, float
             f"(bound by fed tokens {figures['naive_token_bound']})",
             f"trees / naive one by one   {figures['naive_single_ratio']:6.1f} "
             f"(bound by fed tokens {figures['naive_single_token_bound']})",
+            f"trees by dialogue / by turn{figures['by_turn_ratio']:6.1f} "
+            f"(by fed tokens {figures['by_turn_token_bound']})",
             f"trees / TRL's two trainers {figures['trl_ratio']:6.1f}",
             f"share of the token bound   {figures['token_bound_share']:6.1%}, the smaller of the two",
         ]
@@ -355,15 +363,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     disable_progress_bars()
     clock = time.process_time if options.cpu_time else time.perf_counter
     vocabulary = SIZES[options.model_size]["vocab_size"]
-    # One dialogue more than is learned, so that a single one has random replies to draw from.
-    dialogues = make_dialogues(options.dialogues + 1, vocabulary)
-    step = [
-        quadruple
-        for quadruple in draw_quadruples(dialogues, seed=1, epoch=0)
-        if quadruple.dialogue < options.dialogues
-    ]
+    dialogues = make_dialogues(options.dialogues * (UTTERANCES - 1), vocabulary)
+    drawn = draw_quadruples(dialogues, seed=1, epoch=0)
+    step = [quadruple for quadruple in drawn if quadruple.dialogue < options.dialogues]
+    at = {(quadruple.dialogue, quadruple.turn): quadruple for quadruple in drawn}
+    scattered = [at[number, quadruple.turn] for number, quadruple in enumerate(step)]
     setting = Setting(
-        options.model_size, torch.device(options.device), dialogues, step, build_tokenizer(vocabulary)
+        options.model_size,
+        torch.device(options.device),
+        dialogues,
+        step,
+        scattered,
+        build_tokenizer(vocabulary),
     )
     with tempfile.TemporaryDirectory() as folder:
         ours, theirs = Ours(setting), TRL(setting, folder, clock)

@@ -17,6 +17,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 
 WITHIN = ("language", "domain")  # what a random reply shares with its context
+SHUFFLED = ("dialogues", "turns")  # what is in random order
 ATTEMPTS = 20  # random draws before all replies are searched; nearly always the first one will do
 
 
@@ -181,17 +182,22 @@ def draw_quadruples(
 
 
 def split_into_steps(
-    drawn: Sequence[Quadruple], *, batch: int, seed: int, epoch: int
+    drawn: Sequence[Quadruple], *, batch: int, seed: int, epoch: int, shuffle: str = "dialogues"
 ) -> list[list[Quadruple]]:
     """The quadruples of each optimiser step: `batch` of them, fewer in the last.
 
-    Dialogues come in random order, but each stays together, because a tree encodes its shared text once; one that does
-    not fit continues in the next step. The order is the same for every layout.
+    shuffle: one of SHUFFLED. Of dialogues in random order each stays together, because a tree encodes its shared text
+    once; one that does not fit continues in the next step. Turns in random order regardless of their dialogues are what
+    the published code of Diamante feeds. The order is the same for every layout.
     """
-    by_dialogue: dict[int, list[Quadruple]] = {}
-    for quadruple in drawn:
-        by_dialogue.setdefault(quadruple.dialogue, []).append(quadruple)
-    groups = list(by_dialogue.values())
-    Random(f"{seed}/{epoch}/order").shuffle(groups)
-    flat = [quadruple for group in groups for quadruple in group]
+    random = Random(f"{seed}/{epoch}/order")
+    if shuffle == "turns":
+        flat = random.sample(drawn, len(drawn))
+    else:
+        by_dialogue: dict[int, list[Quadruple]] = {}
+        for quadruple in drawn:
+            by_dialogue.setdefault(quadruple.dialogue, []).append(quadruple)
+        groups = list(by_dialogue.values())
+        random.shuffle(groups)
+        flat = [quadruple for group in groups for quadruple in group]
     return [flat[start : start + batch] for start in range(0, len(flat), batch)]

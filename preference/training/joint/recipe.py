@@ -13,7 +13,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.recipes import check_bounds
 from preference.training.common.schedule import inverse_sqrt_factor
-from preference.training.joint.quadruples import WITHIN
+from preference.training.joint.quadruples import SHUFFLED, WITHIN
 
 PRECISIONS = ("auto", "fp32", "bf16")
 LAYOUTS = ("auto", "naive", "packed", "trees")
@@ -41,7 +41,7 @@ LEAST = {
 POSITIVE = ("peak_lr", "head_lr", "epsilon")
 SHARES = ("beta1", "beta2", "weight_decay", "lora_dropout")
 FINITE = ("clip", "nll_weight", "ranking_weight")
-CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS, "random_within": WITHIN}
+CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS, "random_within": WITHIN, "shuffle": SHUFFLED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,9 @@ class JointRecipe:
     step. epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to
     the human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or
     of the same language and domain (domain); where the domain has no other reply, the language counts.
+    shuffle: what comes in random order, whole dialogues or single turns. Turns are what the authors' code shuffles: a
+    step then rests on about as many dialogues as quadruples, not on a seventh of them, and costs as much as packing,
+    because a tree has only one turn.
     nll_weight, ranking_weight: of L_NLL and L_PE in their sum. ranking_weight 0 trains generation alone, the paper's
     comparison without joint training (Table 5).
     peak_lr, warmup: linear warm-up over so many steps to the peak, then inverse square root decay.
@@ -72,6 +75,7 @@ class JointRecipe:
     speaker_marks: bool = False
     similar: int | None = 5
     random_within: str = "language"
+    shuffle: str = "dialogues"
     batch: int = 168
     epochs: int = 5
     nll_weight: float = 1.0

@@ -57,7 +57,10 @@ class QuadruplePlan:
 
     def _plan_epoch(self, epoch: int) -> list[list[Quadruple]]:
         drawn = self._sampler.epoch(epoch)
-        return split_into_steps(drawn, batch=self._recipe.batch, seed=self._recipe.seed, epoch=epoch)
+        recipe = self._recipe
+        return split_into_steps(
+            drawn, batch=recipe.batch, seed=recipe.seed, epoch=epoch, shuffle=recipe.shuffle
+        )
 
     def _characters(self, group: Sequence[Quadruple]) -> int:
         """Characters to encode if the quadruples of one dialogue share a tree: trunk plus leaves.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from statistics import mean
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from preference.training.common.dialogues import TrainingDialogue, Turn
 from preference.training.common.errors import TrainingError
 from preference.training.joint import quadruples
 from preference.training.joint.quadruples import (
+    SHUFFLED,
     Quadruple,
     QuadrupleSampler,
     character_f1,
@@ -170,9 +172,26 @@ def test_a_step_has_its_number_of_quadruples_and_dialogues_stay_together() -> No
     assert changes == len({one.dialogue for one in drawn}) - 1
 
 
-def test_the_order_of_dialogues_changes_with_the_epoch() -> None:
+def test_turns_are_shuffled_without_regard_to_their_dialogues() -> None:
     drawn = draw_quadruples(ragged(3, count=20), seed=1, epoch=0)
-    first, again, second = (split_into_steps(drawn, batch=10, seed=1, epoch=epoch) for epoch in (0, 0, 1))
+    steps = split_into_steps(drawn, batch=10, seed=1, epoch=0, shuffle="turns")
+    assert [len(step) for step in steps[:-1]] == [10] * (len(steps) - 1)
+    flat = [one for step in steps for one in step]
+    assert sorted(flat, key=drawn.index) == drawn
+    together = split_into_steps(drawn, batch=10, seed=1, epoch=0)
+    assert dialogues_a_step(steps) > 2 * dialogues_a_step(together)
+
+
+def dialogues_a_step(steps: list[list[Quadruple]]) -> float:
+    return mean(len({one.dialogue for one in step}) for step in steps)
+
+
+@pytest.mark.parametrize("shuffle", SHUFFLED)
+def test_the_order_changes_with_the_epoch(shuffle: str) -> None:
+    drawn = draw_quadruples(ragged(3, count=20), seed=1, epoch=0)
+    first, again, second = (
+        split_into_steps(drawn, batch=10, seed=1, epoch=epoch, shuffle=shuffle) for epoch in (0, 0, 1)
+    )
     assert first == again != second
 
 

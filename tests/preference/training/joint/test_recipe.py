@@ -61,6 +61,7 @@ def test_no_warmup_begins_at_the_peak() -> None:
         ("nll_weight", math.inf, "nll_weight is inf, and must be finite."),
         ("weight_decay", 1.0, "weight_decay is 1.0, and must be at least 0 and less than 1."),
         ("random_within", "topic", "random_within is 'topic', and must be one of language, domain."),
+        ("shuffle", "words", "shuffle is 'words', and must be one of dialogues, turns."),
         ("precision", "fp8", "precision is 'fp8', and must be one of auto, fp32, bf16."),
         ("layout", "tree", "layout is 'tree', and must be one of auto, naive, packed, trees."),
     ],
