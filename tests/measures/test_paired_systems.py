@@ -1,12 +1,14 @@
 """Systems compared by the scores of their dialogues, against cases that can be counted by hand."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, norm, wilcoxon
 
-from measures.paired_systems import better_on_same_contexts, compare_systems, holm
+from measures.paired_systems import PERMUTED, better_on_same_contexts, compare_systems, holm
 
 HIGH = {0: 2.0, 1: 2.0, 2: 1.0, 3: 2.0, 4: 2.0, 5: 2.0}
 LOW = {0: 1.0, 1: 0.5, 2: 0.0, 3: 1.2, 4: 0.1, 5: 0.3}
@@ -19,6 +21,25 @@ def test_six_of_six_contexts_are_the_fewest_that_show_a_difference() -> None:
 
 def test_only_contexts_of_both_count() -> None:
     assert better_on_same_contexts({**HIGH, 7: 0.0}, {**LOW, 8: 2.0}) == pytest.approx(1 / 64)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tied_differences_have_the_p_of_all_signs(seed: int) -> None:
+    random = Random(seed)
+    one = {place: float(random.randint(0, 3)) for place in range(8)}
+    other = {place: float(random.randint(0, 3)) for place in range(8)} | {0: one[0] + 1}
+    differences = [one[place] - other[place] for place in one]
+    differences = [each for each in differences if each]
+    expected = wilcoxon(differences, alternative="greater").pvalue
+    assert better_on_same_contexts(one, other) == pytest.approx(expected)
+
+
+def test_from_fourteen_tied_differences_on_the_normal_approximation_serves() -> None:
+    def p(count: int) -> float | None:
+        return better_on_same_contexts(dict.fromkeys(range(count), 1.0), dict.fromkeys(range(count), 0.0))
+
+    assert p(PERMUTED) == pytest.approx(0.5**PERMUTED)
+    assert p(PERMUTED + 1) == pytest.approx(wilcoxon([1.0] * (PERMUTED + 1), alternative="greater").pvalue)
 
 
 @pytest.mark.parametrize("other", [{}, {9: 1.0}, HIGH])
