@@ -39,7 +39,7 @@ class AdmissionTest(models.Model):
         _("pass mark, in percent"), default=80, validators=between(1, 100)
     )
     unit = models.CharField(_("counted"), max_length=9, choices=Unit, default=Unit.ANSWERS)
-    tries = models.PositiveSmallIntegerField(_("tries"), default=3, validators=between(1, 20))
+    tries = models.PositiveSmallIntegerField(_("attempts"), default=3, validators=between(1, 20))
     items = models.PositiveSmallIntegerField(
         _("dialogues per try, drawn at random"),
         null=True,

@@ -196,7 +196,7 @@ def _gaps(card: Mapping[str, Any]) -> list[str]:
 
 
 _GAP_TEXTS = {
-    "unreviewed": "{n} dialogues were judged by no expert.",
+    "unreviewed": "{n} dialogues were not reviewed by an expert.",
     "imported": "{n} dialogues were imported: who wrote them, and among which candidates, is what their file says.",
     "scripted": "{n} dialogues are marked as scripted: a program wrote and chose in them, no person.",
     "without_candidates": "{n} dialogues have no candidates at all.",
@@ -216,7 +216,7 @@ _SHORTAGE_TEXTS = {
 def _provenance(facts: Mapping[str, Any]) -> list[str]:
     filters = facts["filters"]
     reviewed = (
-        "that the experts passed, and those that no expert has judged"
+        "that the experts passed, and those that no expert has reviewed"
         if filters["include_unreviewed"]
         else "that the experts passed"
     )

@@ -93,7 +93,7 @@ def test_the_card_has_table_one_and_what_is_missing(
     card = (folder(snapshot) / "README.md").read_text()
     assert card.startswith('---\npretty_name: "')
     assert "| Dialogues | 3 | 0 | 0 | 3 |" in card
-    assert "2 dialogues were judged by no expert." in card
+    assert "2 dialogues were not reviewed by an expert." in card
     assert "No licence is stated." in card
     assert snapshot.sha256 in card
 
