@@ -46,6 +46,10 @@ def database_url() -> str:
     return f"postgresql://{now['USER']}{password}@{host}{port}/{now['NAME']}"
 
 
+# More than the 20 s that gunicorn gives its workers, which may still be starting on a busy machine.
+ENDING_SECONDS = 60
+
+
 @dataclass(slots=True)
 class Running:
     """One child process, its output in a file."""
@@ -82,7 +86,7 @@ class Running:
             return
         os.killpg(self.process.pid, signal.SIGTERM)
         try:
-            self.process.wait(15)
+            self.process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
 

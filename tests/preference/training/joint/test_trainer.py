@@ -136,7 +136,7 @@ def test_smaller_micro_batches_are_tried_when_memory_runs_out(
     with monkeypatch.context() as patched:
         broken_after(patched, 1, too_large_once)
         assert trains(tmp_path / "tight", settings=("layout=naive",)) == 0
-    assert "going on with micro-batches of 64 tokens" in capfd.readouterr().err
+    assert "continuing with micro-batches of 64 tokens" in capfd.readouterr().err
     assert trains(tmp_path / "wide") == 0
     tight, wide = ([line["loss"] for line in progress_of(tmp_path / name)] for name in ("tight", "wide"))
     assert tight == pytest.approx(wide, abs=1e-5)
