@@ -32,6 +32,7 @@ class PreferenceConfig(AppConfig):
         register("snapshot", "preference.data.formats.snapshot.run_snapshot_job", needs=Capability.EXPORT)
         register("push", "preference.data.formats.hub.run_push_job", needs=Capability.PUBLISH)
         register("training", "preference.runs.job.run_training_job", needs=Capability.TRAIN)
+        register("registration", "preference.runs.elsewhere_job.run_registration_job", needs=Capability.TRAIN)
         register("evaluation", "preference.evaluation.job.run_evaluation_job", needs=Capability.TRAIN)
         register("tagging", "preference.topics.job.run_tagging_job", needs=Capability.TRAIN)
         register("scoring", "preference.evaluators.job.run_scoring_job", needs=Capability.TRAIN)

@@ -39,6 +39,9 @@ TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     "push": lambda given: _("Push to %(repo)s") % {"repo": given.get("repo_id", "")},
     "training": lambda given: _("Training on “%(name)s”") % {"name": given.get("snapshot", "")},
     "collection": lambda given: _("Collection of dialogues"),
+    "registration": lambda given: (
+        _("Registering the model in %(folder)s") % {"folder": Path(given.get("folder", "")).name}
+    ),
     "evaluation": lambda given: _("Evaluation of %(name)s") % {"name": Path(given.get("model", "")).name},
     "scoring": _scoring_title,
     "tagging": lambda given: _("Topics of the dialogues"),

@@ -38,7 +38,7 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.storage import folder_of, remove_folder, snapshots_root
 from preference.evaluation.models import Evaluation
 from preference.evaluators.models import MetaEvaluation, Score, ScoringRun
-from preference.registry.files import models_root
+from preference.registry.files import folder_of_all_files, models_root
 from preference.registry.models import Promotion, RegisteredModel
 from preference.runs.models import TrainingRun
 from preference.topics.models import TaggingRun
@@ -247,7 +247,7 @@ def _remove_files(row: models.Model) -> None:
         remove_folder(snapshots_root() / row.path)
     elif isinstance(row, RegisteredModel):
         _remove_model(row.folder)
-        _remove_model(row.training_run.folder)
+        _remove_model(folder_of_all_files(row))
     elif isinstance(row, TrainingRun):
         _remove_model(row.folder)
     elif isinstance(row, Evaluation | TaggingRun | ScoringRun | MetaEvaluation):

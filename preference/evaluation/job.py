@@ -10,10 +10,9 @@ from preference import child_process
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.files import folder_of_evaluation
 from preference.evaluation.models import Evaluation
-from preference.registry.files import folder_of_model, read_json
+from preference.registry.files import HEAD, folder_of_model, read_json
 
 EVALUATOR = "preference.training.joint.evaluation"
-HEAD = "preference_head.safetensors"
 LOG, REPORT = "evaluation.log", "report.json"
 STOP_SECONDS = 5.0  # nothing to save
 

@@ -1,15 +1,19 @@
 """Starting evaluations of models; `evaluation.job` carries them out."""
 
-from uuid import UUID
+import hashlib
+import json
+from typing import Any
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from django.db import transaction
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.idempotency import check_repeat
 from common.refusals import Invalid
 from dialogues.models import Split
-from jobs.models import JobState
+from jobs.models import Job, JobState
 from jobs.services import start_job
 from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
@@ -18,10 +22,12 @@ from preference.data.selectors.snapshots import held_out_split
 from preference.evaluation.models import Evaluation
 from preference.registry.files import folder_of_model
 from preference.registry.models import RegisteredModel
+from preference.registry.reports import check_measured, is_about
 from preference.registry.selectors.bases import resolve_base
 from projects.models import Project
 
 KIND = "evaluation"
+ELSEWHERE = "elsewhere"  # in the parameters of the job of an evaluation that was made elsewhere
 
 
 @transaction.atomic
@@ -117,8 +123,9 @@ def evaluate_trained(
 
     ids: of the two evaluations. Safe to repeat. Returns [] if nothing was held out.
     """
-    split, snapshot, actor = held_out_split(model.snapshot), model.snapshot, model.created_by
-    if not split:
+    snapshot, actor = model.snapshot, model.created_by
+    split = held_out_split(snapshot) if snapshot else ""
+    if snapshot is None or not split:
         return []
     evaluations = [_store_evaluation(ids[0], model.project, actor, snapshot, split, model, "", enqueue)]
     before = Evaluation.objects.filter(snapshot=snapshot, split=split, model=model.parent)
@@ -132,3 +139,28 @@ def evaluate_trained(
             )
         )
     return evaluations
+
+
+@transaction.atomic
+def store_report(*, model: RegisteredModel, report: dict[str, Any]) -> Evaluation | None:
+    """Store a report that came with a model trained elsewhere, if it is about the model's snapshot. Safe to repeat.
+
+    Its job has ended before it began. Raises Refusal wrong_evaluation for a report about other weights.
+    """
+    check_measured(report, model.version)
+    snapshot = model.snapshot
+    if snapshot is None or not is_about(report, snapshot):
+        return None
+    digest = hashlib.sha256(json.dumps(report, sort_keys=True).encode()).hexdigest()
+    evaluation_id, now = uuid5(NAMESPACE_OID, f"{model.pk}:{digest}"), timezone.now()
+    parameters = {"snapshot": snapshot.name, "model": model.slug, "split": report["split"], ELSEWHERE: True}
+    about = {"kind": KIND, "queue": QUEUE, "project": model.project, "created_by": model.created_by}
+    times = {"started_at": now, "ended_at": now}
+    job, _created = Job.objects.get_or_create(
+        id=evaluation_id, defaults={**about, **times, "state": JobState.DONE, "parameters": parameters}
+    )
+    values = {"project": model.project, "job": job, "model": model, "snapshot": snapshot}
+    row, _created = Evaluation.objects.get_or_create(
+        id=evaluation_id, defaults={**values, "split": report["split"], "report": report}
+    )
+    return row

@@ -20,8 +20,11 @@ from preference.registry.serializers import (
     ModelSerializer,
     PromotionInput,
     PromotionSerializer,
+    RegistrationInput,
+    RegistrationSerializer,
     RollBackInput,
 )
+from preference.registry.services.incoming import start_registration
 from preference.registry.services.promotion import promote_model, roll_back
 from preference.registry.services.trained_models import remove_model, update_model
 from projects.roles import Capability
@@ -38,9 +41,31 @@ class ModelsView(APIView):
 
     @extend_schema(tags=TAG, operation_id="models_list", responses=ModelSerializer(many=True))
     def get(self, request: Request, slug: str) -> Response:
-        """The models that were trained in the project, newest first."""
+        """The models of the project, trained here or elsewhere, newest first."""
         project = project_for(person(request), slug, Capability.TRAIN)
         return paginated_response(self, request, models_of(project), ModelSerializer)
+
+    @extend_schema(
+        tags=TAG,
+        operation_id="models_register",
+        request=RegistrationInput,
+        responses={202: RegistrationSerializer},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Register a model that was trained elsewhere, in a job: follow, cancel and retry it as the job of its id.
+
+        The folder is hashed, copied, read again and loaded to try it out; its evaluation.json and its base are checked
+        against its weights. The same files again give the model that they gave before. Codes: invalid (folder, name,
+        snapshot, parent), not_found (parent), no_authoring, no_model, links, no_lineage, wrong_kind, wrong_evaluation,
+        name_taken, disk_full, id_in_use; of the job also files_changed and cannot_load.
+        """
+        user = person(request)
+        project = project_for(user, slug, Capability.TRAIN)
+        values = validated_input(RegistrationInput, request)
+        if "snapshot" in values:
+            values["snapshot"] = str(values["snapshot"])
+        job = start_registration(registration_id=values.pop("id"), project=project, actor=user, **values)
+        return Response(RegistrationSerializer(job).data, status=status.HTTP_202_ACCEPTED)
 
 
 class ModelView(APIView):

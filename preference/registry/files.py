@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,12 @@ from common.refusals import Refusal
 from preference.registry.models import RegisteredModel
 
 BLOCK = 1 << 20  # bytes
+HEAD = "preference_head.safetensors"  # of a jointly trained model
+Beat = Callable[[int], None]  # called with the bytes that were read or written; a large model takes minutes
+
+
+def no_beat(count: int) -> None:
+    return
 
 
 def models_root() -> Path:
@@ -36,6 +42,13 @@ def folder_of_model(model: RegisteredModel) -> Path:
     return folder
 
 
+def folder_of_all_files(model: RegisteredModel) -> str:
+    """What goes with the model when its files are removed, relative to MODELS_ROOT; empty after removal."""
+    if model.training_run:
+        return model.training_run.folder
+    return Path(model.folder).parts[0] if model.folder else ""
+
+
 def _is_there(path: Path, size: int) -> bool:
     return path.is_file() and path.stat().st_size == size
 
@@ -46,15 +59,20 @@ def files_in(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.stat().st_size for path in files}
 
 
-def sha256_of(folder: Path, beat: Callable[[], None] = lambda: None) -> str:
-    """SHA-256 of names, sizes and contents of all files. beat: called between blocks; a large model takes minutes."""
+def sha256_of(folder: Path, beat: Beat = no_beat) -> str:
+    """SHA-256 of names, sizes and contents of all files."""
+    return sha256_of_files(folder, files_in(folder), beat)
+
+
+def sha256_of_files(folder: Path, files: Mapping[str, int], beat: Beat = no_beat) -> str:
+    """The same of some files of a folder; files: bytes by name, in the order of the names."""
     digest = hashlib.sha256()
-    for name, size in files_in(folder).items():
+    for name, size in files.items():
         digest.update(f"{name}:{size};".encode())
         with (folder / name).open("rb") as file:
             while block := file.read(BLOCK):
                 digest.update(block)
-                beat()
+                beat(len(block))
     return digest.hexdigest()
 
 

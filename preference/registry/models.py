@@ -24,9 +24,11 @@ class ModelKind(models.TextChoices):
 class RegisteredModel(models.Model):
     """A trained model and its origin.
 
-    parent: the registered model that training started from, None: `base`, an unregistered folder or hub id.
-    config: training.json of the trainer (recipe, data, base, layout, versions). metrics: of its last step.
-    report: of an assessor, report.json of its trainer with "chosen", the name of the registered one.
+    training_run: None for a model that was trained elsewhere; its snapshot is None if the project has none with the
+    data that it learned from. parent: the registered model that training started from, None: `base`, an unregistered
+    folder or hub id. config: training.json of the trainer (recipe, data, base, layout, versions). metrics: of its last
+    step. report: of an assessor, report.json of its trainer with "chosen", the name of the registered one; of a model
+    trained elsewhere {"evaluation"}, the report that came with it, if it is about data without a snapshot here.
     folder: relative to MODELS_ROOT; empty after removal. files: bytes by name. sha256: over all files.
     version: recorded with its candidates. fault, remedy: why it could not be loaded at registration; usually empty.
     generator: serves it to projects; kept after removal, because candidates and promotions refer to it. None for
@@ -39,9 +41,9 @@ class RegisteredModel(models.Model):
     note = models.TextField(_("note"), blank=True)
     parent = models.ForeignKey("self", null=True, on_delete=models.RESTRICT, related_name="children")
     base = models.CharField(max_length=300)
-    snapshot = models.ForeignKey(Snapshot, on_delete=models.RESTRICT, related_name="models")
+    snapshot = models.ForeignKey(Snapshot, null=True, on_delete=models.RESTRICT, related_name="models")
     training_run = models.OneToOneField(
-        "preference.TrainingRun", on_delete=models.RESTRICT, related_name="model"
+        "preference.TrainingRun", null=True, on_delete=models.RESTRICT, related_name="model"
     )
     config = models.JSONField(default=dict)
     metrics = models.JSONField(default=dict)
@@ -64,10 +66,21 @@ class RegisteredModel(models.Model):
 
     class Meta:
         ordering = ["-created_at", "-id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(training_run=None) | models.Q(snapshot__isnull=False),
+                name="model_trained_here_has_snapshot",
+            ),
+        ]
         indexes = [models.Index(fields=["project", "-created_at", "-id"], name="model_newest")]
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def deleted_dialogues(self) -> int:
+        """Dialogues of its snapshot that were deleted after the training."""
+        return len(self.snapshot.deleted) if self.snapshot else 0
 
     @property
     def writes_replies(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.rest.serializers import StrictSerializer
+from jobs.models import Job
 from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.services.promotion import MAX_REASON
 from preference.registry.services.trained_models import MAX_NOTE
@@ -15,11 +16,17 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
     parent = serializers.CharField(  # type: ignore[assignment]
         source="parent.slug", default=None, allow_null=True
     )
-    snapshot = serializers.UUIDField(source="snapshot_id")
-    deleted_dialogues = serializers.SerializerMethodField(
+    snapshot = serializers.UUIDField(
+        source="snapshot_id",
+        allow_null=True,
+        help_text="null: trained elsewhere, on data of which the project has no snapshot.",
+    )
+    deleted_dialogues = serializers.IntegerField(
         help_text="Dialogues of its snapshot that were deleted after the training."
     )
-    training = serializers.UUIDField(source="training_run_id")
+    training = serializers.UUIDField(
+        source="training_run_id", allow_null=True, help_text="null: trained elsewhere."
+    )
     generator = serializers.CharField(
         source="generator.slug",
         default=None,
@@ -28,7 +35,8 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
     )
     config = serializers.DictField(help_text="training.json of the trainer.")
     report = serializers.DictField(
-        help_text='Of an assessor: figures of all compared models; "chosen" is the registered one.'
+        help_text='Of an assessor: figures of all compared models; "chosen" is the registered one. Of a model trained '
+        'elsewhere: "evaluation", the report that came with it, if the project has no snapshot of its data.'
     )
     metrics = serializers.DictField(help_text="Losses of the last step.")
     files = serializers.DictField(child=serializers.IntegerField(), help_text="Bytes by name.")
@@ -45,9 +53,6 @@ class ModelSerializer(serializers.ModelSerializer[RegisteredModel]):
             "created_at",
         ]  # fmt: skip
 
-    def get_deleted_dialogues(self, model: RegisteredModel) -> int:
-        return len(model.snapshot.deleted)
-
 
 class ModelInput(StrictSerializer):
     slug = serializers.RegexField(
@@ -57,6 +62,40 @@ class ModelInput(StrictSerializer):
         help_text="Lower-case letters, digits, - and _.",
     )
     note = serializers.CharField(required=False, allow_blank=True, max_length=MAX_NOTE)
+
+
+class RegistrationInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Made by the client; a second send returns the first job.")
+    folder = serializers.CharField(
+        max_length=200,
+        help_text="Below MODELS_ROOT/incoming on the server: what a training elsewhere wrote (--output). It stays.",
+    )
+    name = serializers.CharField(
+        required=False, allow_blank=True, max_length=80, help_text="Of the model. Empty: after the folder."
+    )
+    snapshot = serializers.UUIDField(
+        required=False,
+        help_text="What it was trained on. Left out: the project's snapshot with the SHA-256 in training.json, if any.",
+    )
+    parent = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=80,
+        help_text="The registered model that it began from. Empty: the project's model with the weights of its base.",
+    )
+    note = serializers.CharField(required=False, allow_blank=True, max_length=MAX_NOTE)
+
+
+class RegistrationSerializer(serializers.ModelSerializer[Job]):
+    """A job that registers a model."""
+
+    result = serializers.DictField(
+        help_text='Once it is done: "model", its name, and "sha256", over its files.'
+    )
+
+    class Meta:
+        model = Job
+        fields = ["id", "state", "done", "total", "unit", "result", "error", "remedy", "created_at"]
 
 
 class AncestorSerializer(ModelSerializer):

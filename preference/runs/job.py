@@ -1,6 +1,5 @@
 """Training as a job: start the trainer, follow it, register the model."""
 
-import json
 import logging
 import os
 import shutil
@@ -16,7 +15,6 @@ from django.utils.translation import gettext as _
 
 from common.database import CONNECTION_ERRORS, retry_on_lost_connection
 from common.refusals import Refusal
-from generation.models import BackendKind
 from jobs.models import Job
 from jobs.progress import Progress
 from preference import child_process
@@ -26,9 +24,10 @@ from preference.registry.files import files_in, folder_of_model, read_json, sha2
 from preference.registry.models import ModelKind, RegisteredModel
 from preference.runs.assessor_options import SCRATCH, write_labelled_rows
 from preference.runs.files import CHECKPOINTS, CURVE, LOG, MODEL, folder_of_run
+from preference.runs.loading import check_loads
 from preference.runs.models import TrainingRun
 from preference.runs.progress_tail import ProgressTail
-from preference.runs.services.registration import TrainingResult, generator_options, register_model
+from preference.runs.services.registration import TrainingResult, register_model
 from preference.runs.services.trainings import setting_arguments
 from preference.runs.topic_options import write_topic_rows
 from preference.runs.trainers import CLASSIFIERS, TRAINERS
@@ -38,8 +37,6 @@ logger = logging.getLogger(__name__)
 STORE_EVERY = 2.0  # seconds
 # Longer than for other writes: hours of training depend on the last ones.
 STORE_AGAIN_AFTER = (0.5, 2.0, 5.0, 10.0)  # seconds
-CHECKER, CHECK_LOG = "config.model_check", "check.log"
-CHECK_STOP_SECONDS = 5.0
 LOCK = ".lock"  # the trainer's own; the system frees it with the process
 
 
@@ -186,14 +183,15 @@ def _training_result(run: TrainingRun, folder: Path, job: Job, progress: Progres
     config = read_json(model / "training.json") or read_json(folder / "training.json")
     about: dict[str, Any] = {}
     if run.kind == ModelKind.JOINT:
-        about = {**_check_model(folder, job, progress)}
+        remedy = _("Read its training's log.")
+        about = {**check_loads(folder, job, progress, remedy=remedy)}
     elif run.kind in CLASSIFIERS:
         about = _assessor_result(folder)
     return TrainingResult(
         config=config,
         metrics=ProgressTail(folder / CURVE).read(),
         files=files_in(model),
-        sha256=sha256_of(model, lambda: child_process.report_if_connected(progress, lambda: job.done)),
+        sha256=sha256_of(model, lambda _count: child_process.report_if_connected(progress, lambda: job.done)),
         **about,
     )
 
@@ -203,19 +201,3 @@ def _assessor_result(folder: Path) -> dict[str, Any]:
     chosen = read_json(folder / MODEL / "assessor.json").get("base_model", {}).get("name", "")
     report = {**read_json(folder / "report.json"), "chosen": chosen}
     return {"report": report, "uses_base": chosen not in SCRATCH}
-
-
-def _check_model(folder: Path, job: Job, progress: Progress) -> dict[str, str]:
-    """Load the model in a process of its own, as a worker would: its version, or fault and remedy."""
-    log = folder / CHECK_LOG
-    log.unlink(missing_ok=True)
-    options = json.dumps(generator_options(folder / MODEL))
-    process = child_process.start(CHECKER, [BackendKind.HF, options], folder, CHECK_LOG)
-    child_process.follow(process, progress, lambda: job.done, CHECK_STOP_SECONDS)
-    lines = [line for line in child_process.lines_of(log) if line.startswith("{")]
-    if not lines:
-        return {"fault": _("It could not be loaded to try it out."), "remedy": _("Read its training's log.")}
-    answer = json.loads(lines[-1])
-    if cause := answer.get("cause"):
-        return {"fault": cause, "remedy": answer["remedy"]}
-    return {"version": answer["version"][:200]}

@@ -236,12 +236,46 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     failure = {"error": "The loss is no longer a number.", "remedy": "Use a smaller peak_lr."}
     Job.objects.filter(pk=failed.pk).update(**failure)
     done = TrainingRun.objects.get(model=second)
+    elsewhere = _model_from_elsewhere(demo, eric)
     return {
+        "elsewhere": elsewhere.slug,
         "trained": str(done.pk),
         "in_training": str(run.pk),
         "model": second.slug,
         "evaluation": str(base.pk),
     }
+
+
+def _model_from_elsewhere(demo: Any, eric: Any) -> Any:
+    """A model trained on another machine, on data of which the demo has no snapshot, and one that waits to come home.
+
+    Nothing is loaded to try it out, because its weights are none.
+    """
+    from django.conf import settings
+
+    from preference.registry.files import files_in, models_root, sha256_of
+    from preference.registry.incoming import read_trained_folder
+    from preference.registry.services.incoming import Origin
+    from preference.runs.services.registration import TrainingResult, register_elsewhere
+    from tests.preference.elsewhere import OTHER_DATA, incoming, measured, registration, trained_folder
+
+    folder = trained_folder(models_root(), "qwen3-8b", base="Qwen/Qwen3-8B")
+    report = measured(folder, OTHER_DATA)
+    origin = Origin(folder=read_trained_folder(folder), snapshot=None, parent=None)
+    trained = TrainingResult(
+        config=origin.folder.config,
+        metrics=origin.folder.metrics,
+        files=files_in(origin.folder.model),
+        sha256=sha256_of(origin.folder.model),
+        version="qwen3-8b/model@0123456789ab",
+        report={"evaluation": report},
+    )
+    incoming(settings.MODELS_ROOT, "llama-1b")
+    registration(demo, "llama-1b", eric)
+    note = "Trained on 8 GPUs in 3 hours."
+    return register_elsewhere(
+        project=demo, actor=eric, trained=trained, origin=origin, folder="qwen3-8b/model", slug="", note=note
+    )
 
 
 def _trained(people: dict[str, Any]) -> tuple[int, int, str]:

@@ -39,6 +39,7 @@ class World:
     trained: str
     in_training: str
     model: str
+    elsewhere: str
     evaluation: str
     annotator: int
 
@@ -259,6 +260,7 @@ SHOTS: Final = [
     Shot("models", who="eric", args=in_project, main=True),
     Shot("models", who="mara", args=lambda world: ("empty",), file="models-empty"),
     Shot("model", who="eric", args=lambda w: (w.slug, w.model), main=True),
+    Shot("model", who="eric", args=lambda w: (w.slug, w.elsewhere), file="model-elsewhere", main=True),
     Shot("evaluation", who="eric", args=lambda w: (w.slug, w.evaluation)),
     Shot("evaluators", who="eric", args=in_project),
     Shot("scoring_new", who="eric", address="/p/demo/evaluators/new/?evaluator=paireval"),

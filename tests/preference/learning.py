@@ -133,7 +133,7 @@ def fakes(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for kind, trainer in TRAINERS.items():
         fake = dataclasses.replace(trainer, module="tests.preference.fake_trainer")
         monkeypatch.setitem(TRAINERS, kind, fake)
-    monkeypatch.setattr("preference.runs.job.CHECKER", "tests.preference.fake_checker")
+    monkeypatch.setattr("preference.runs.loading.CHECKER", "tests.preference.fake_checker")
     monkeypatch.setattr("preference.evaluation.job.EVALUATOR", "tests.preference.fake_evaluator")
     monkeypatch.setattr("preference.child_process.LOOK_EVERY", 0.02)
     return monkeypatch

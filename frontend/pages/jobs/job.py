@@ -22,6 +22,7 @@ from jobs.models import LIVE_STATES, Job
 from jobs.registry import capability_for
 from jobs.selectors import job_for, job_to_manage, served_queues
 from jobs.services import cancel_job, retry_job
+from preference.registry.models import RegisteredModel
 from projects.selectors import capabilities_of
 
 # Labels of job parameters and results. A name without a label is shown as it is.
@@ -78,6 +79,10 @@ LABELS: Final = {
     "removed": gettext_lazy("dialogues removed"),
     "kept": gettext_lazy("dialogues that stay"),
     "tasks": gettext_lazy("Dialogues"),
+    "folder": gettext_lazy("Folder"),
+    "parent": gettext_lazy("Trained from"),
+    "evaluation": gettext_lazy("Evaluation"),
+    "note": gettext_lazy("Note"),
 }
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),
@@ -158,10 +163,21 @@ def result_url(job: Job) -> str:
         return reverse("statistics", args=[job.project.slug])
     if job.kind == "push":
         return reverse("snapshot", args=[job.project.slug, job.parameters["snapshot"]])
+    if job.kind == "registration":
+        return _registered_model_url(job)
     if job.kind == "collection":
         return reverse("collection", args=[job.project.slug, job.parameters["collection"]])
     page = RESULT_PAGES.get(job.kind)  # None: a kind of another release
     return reverse(page, args=[job.project.slug, job.pk]) if page else ""
+
+
+def _registered_model_url(job: Job) -> str:
+    """The model, which may have another name by now; while there is none, the list."""
+    model = RegisteredModel.objects.filter(
+        project=job.project, sha256=job.result.get("sha256", ""), slug=job.result.get("model", "")
+    ).first()
+    slug = job.project.slug if job.project else ""
+    return reverse("model", args=[slug, model.slug]) if model else reverse("models", args=[slug])
 
 
 @require_POST

@@ -22,16 +22,19 @@ from assessment.report.selectors.model_assessments import assessments_of
 from common.refusals import NotFound, Refusal
 from frontend.charts.assessor import draw_assessor_report
 from frontend.charts.evaluation import (
+    ReportedEstimate,
     build_matrix,
     draw_comparison,
     draw_report,
     find_estimate,
+    list_all_measures,
     name_of,
     overall,
 )
 from frontend.charts.files import chart_file, json_file
 from frontend.pages.learning.evaluations import EvaluationForm
 from frontend.pages.learning.training import settings_of_run, snapshot_url, trainable_project
+from frontend.pages.learning.training_form import SETTINGS, describe_setting
 from frontend.pages.requests import posted_uuid, signed_in
 from generation.selectors import generators_from_others, projects_sharing
 from jobs.models import LIVE_STATES, JobState
@@ -47,10 +50,12 @@ from preference.registry.selectors.trained_models import (
     models_of,
     promotion_to_undo,
     promotions_of,
+    registrations_of,
 )
 from preference.registry.services.promotion import promote_model, roll_back
 from preference.registry.services.trained_models import remove_model, update_model
 from preference.runs.selectors import runs_of
+from preference.training.joint.recipe import diamante
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -78,7 +83,7 @@ def _render_list(
     project: Project,
     refusal: Refusal | None = None,
 ) -> HttpResponse:
-    current = current_model(project)
+    current, worker_alive = current_model(project), live_workers(QUEUE).exists()
     comparisons = comparisons_of(project)
     chosen = choose_comparison(comparisons, request.GET.get("on", ""))
     undoable = promotion_to_undo(project)
@@ -88,6 +93,7 @@ def _render_list(
         "current": current,
         "page": Paginator(models_of(project), PAGE_SIZE).get_page(request.GET.get("page")),
         "running": runs_of(project).filter(job__state__in=LIVE_STATES),
+        "arriving": registrations_of(project).filter(_recent_job())[:PAGE_SIZE],
         "evaluating": evaluations_of(project).filter(_recent())[:PAGE_SIZE],
         "first": _headline_figures(comparisons),
         "compared": [(key_of(comparison), comparison) for comparison in comparisons],
@@ -97,7 +103,8 @@ def _render_list(
         "evaluation_form": EvaluationForm(user, project),
         "ranks_replies": project.protocol == Protocol.AUTHORING,
         "refusal": refusal,
-        "worker_alive": live_workers(QUEUE).exists(),
+        "worker_alive": worker_alive,
+        "queues": [QUEUE] if worker_alive else [],
         "from_others": generators_from_others(project)[:PAGE_SIZE] if _manages(user, project) else [],
         **(_comparison_context(chosen) if chosen else {}),
     }
@@ -112,6 +119,11 @@ def _recent() -> Q:
     """Evaluations that run or failed lately; the failed ones explain why a model is not in the comparison."""
     failed = Q(job__state=JobState.FAILED, created_at__gt=timezone.now() - FAILED_FOR)
     return Q(job__state__in=LIVE_STATES) | failed
+
+
+def _recent_job() -> Q:
+    failed = Q(state=JobState.FAILED, created_at__gt=timezone.now() - FAILED_FOR)
+    return Q(state__in=LIVE_STATES) | failed
 
 
 def key_of(comparison: Comparison) -> str:
@@ -210,7 +222,8 @@ def _render_model(
         "lineage": lineage_of(model)[::-1],
         "children": children_of(model),
         "run": run,
-        "changed": settings_of_run(run, run.changes),
+        "changed": settings_of_run(run, run.changes) if run else differences_from_paper(model.config),
+        "brought": list_brought_figures(model),
         "report_charts": draw_assessor_report(model.report),
         "report_failures": model.report.get("failures", {}),
         "report_notes": model.report.get("notes", []),
@@ -219,7 +232,7 @@ def _render_model(
         "charts": draw_report(evaluation.report) if evaluation else [],
         "notes": evaluation.report.get("notes", []) if evaluation else [],
         "card": json.dumps(model.config, ensure_ascii=False, indent=2) if model.config else "",
-        "snapshot_url": snapshot_url(project.slug, model.snapshot_id),
+        "snapshot_url": snapshot_url(project.slug, model.snapshot_id) if model.snapshot_id else "",
         "assessments": assessments_of(user, model.generator) if model.generator else [],
         "evaluation_form": EvaluationForm(user, project, model=model.slug),
         "worker_alive": live_workers(QUEUE).exists(),
@@ -229,6 +242,22 @@ def _render_model(
         "sent": request.POST if refusal else {},
     }
     return render(request, "learning/models/model.html", context, status=refusal.status if refusal else 200)
+
+
+def differences_from_paper(config: dict[str, Any]) -> list[tuple[str, str]]:
+    """Settings of a model trained elsewhere, in words, where its recipe is not the paper's."""
+    recipe = config.get("recipe", {})
+    return [
+        (str(SETTINGS.get(name, name)), describe_setting(name, recipe[name]))
+        for name, value in diamante().as_dict().items()
+        if name in recipe and recipe[name] != value and isinstance(recipe[name], str | int | float | None)
+    ]
+
+
+def list_brought_figures(model: RegisteredModel) -> list[tuple[str, ReportedEstimate | None]]:
+    """The measures of the report that came with a model trained elsewhere; [] without one."""
+    report = model.report.get("evaluation", {})
+    return [row for row in list_all_measures(report.get("overall", {})) if row[1]]
 
 
 def act_on_model(

@@ -9,12 +9,14 @@ from accounts.models import User
 from annotation.authoring.models import AuthoringSettings
 from common.refusals import NotFound
 from generation.models import Generator
+from jobs.models import Job
 from preference.registry.models import Promotion, RegisteredModel
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
 RELATED = ("project", "parent", "snapshot", "training_run__job", "generator", "created_by")
+REGISTRATION = "registration"  # the kind of their jobs
 MAX_LINEAGE = 100
 MAX_COMPARED = 200  # evaluations; a report is some ten thousand characters
 
@@ -51,6 +53,12 @@ def projects_using(generator: Generator | None) -> QuerySet[Project]:
         return Project.objects.none()
     using = AuthoringSettings.objects.filter(Q(generator=generator) | Q(second_generator=generator))
     return Project.objects.filter(pk__in=using.values("project"))
+
+
+def registrations_of(project: Project) -> QuerySet[Job]:
+    """The jobs that register models trained elsewhere, the newest first."""
+    rows = Job.objects.filter(project=project, kind=REGISTRATION)
+    return rows.select_related("project", "created_by").order_by("-created_at", "-pk")
 
 
 def promotions_of(project: Project) -> QuerySet[Promotion]:

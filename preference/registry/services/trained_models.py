@@ -11,7 +11,7 @@ from accounts.models import User
 from common.refusals import Invalid, Refusal
 from generation.models import Generator
 from jobs.models import LIVE_STATES
-from preference.registry.files import models_root
+from preference.registry.files import folder_of_all_files, models_root
 from preference.registry.models import RegisteredModel
 from preference.registry.selectors.trained_models import children_of, projects_using
 from projects.models import Project, Protocol
@@ -40,8 +40,7 @@ def update_model(
     before = {name: getattr(row, name) for name in changes if getattr(row, name) != changes[name]}
     if not before:
         return row
-    if len(changes.get("note", "")) > MAX_NOTE:
-        raise Invalid(_("A note has at most %(n)d characters.") % {"n": MAX_NOTE}, field="note")
+    check_note(changes.get("note", ""))
     if "slug" in before:
         _rename(row, changes["slug"])
     row.note = changes.get("note", row.note)
@@ -51,17 +50,29 @@ def update_model(
     return row
 
 
-def _rename(row: RegisteredModel, slug: str) -> None:
+def check_note(note: str) -> None:
+    """Raises Invalid (note)."""
+    if len(note) > MAX_NOTE:
+        raise Invalid(_("A note has at most %(n)d characters.") % {"n": MAX_NOTE}, field="note")
+
+
+def check_name(slug: str, *, of: RegisteredModel | None = None, field: str = "name") -> None:
+    """Raises Invalid (field), and Refusal name_taken if another model than `of` has the name."""
     if not SLUG.fullmatch(slug):
-        raise Invalid(_("Small letters, digits, - and _ only."), field="slug")
-    others = RegisteredModel.objects.exclude(pk=row.pk).filter(slug=slug)
-    generators = Generator.objects.filter(slug=slug).exclude(registered_model=row)
-    if others.exists() or generators.exists():
+        raise Invalid(_("Small letters, digits, - and _ only."), field=field)
+    models, generators = RegisteredModel.objects.filter(slug=slug), Generator.objects.filter(slug=slug)
+    if of is not None:
+        models, generators = models.exclude(pk=of.pk), generators.exclude(registered_model=of)
+    if models.exists() or generators.exists():
         raise Refusal(
             "name_taken",
             _("There is a model named “%(name)s” already.") % {"name": slug},
             _("Choose another name."),
         )
+
+
+def _rename(row: RegisteredModel, slug: str) -> None:
+    check_name(slug, of=row, field="slug")
     row.slug = slug
     if row.generator is not None:
         Generator.objects.filter(pk=row.generator.pk).update(slug=slug)
@@ -79,10 +90,12 @@ def remove_model(*, model: RegisteredModel, actor: User | None) -> RegisteredMod
     if not row.folder:
         return row
     _refuse_in_use(row)
-    folder = models_root() / row.training_run.folder
-    row.folder = row.training_run.folder = ""
+    folder = models_root() / folder_of_all_files(row)
+    row.folder = ""
     row.save(update_fields=["folder"])
-    row.training_run.save(update_fields=["folder"])
+    if row.training_run:
+        row.training_run.folder = ""
+        row.training_run.save(update_fields=["folder"])
     record(row, kind="files_removed", project=row.project, actor=actor, data={"slug": row.slug})
     transaction.on_commit(lambda: shutil.rmtree(folder, ignore_errors=True))
     return row

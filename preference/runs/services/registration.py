@@ -1,4 +1,4 @@
-"""Registering the model of a finished training."""
+"""Registering the model of a finished training, here or elsewhere."""
 
 from dataclasses import dataclass, field
 from itertools import chain, count, product
@@ -7,12 +7,20 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.text import slugify
 
+from accounts.models import User
 from generation.generators import create_generator
 from generation.models import BackendKind, Generator
+from preference.registry.files import models_root
+from preference.registry.incoming import TrainedFolder
 from preference.registry.models import ModelKind, RegisteredModel
-from preference.runs.files import MODEL, folder_of_run
+from preference.registry.services.incoming import Origin
+from preference.registry.services.trained_models import check_name
+from preference.runs.files import MODEL
 from preference.runs.models import TrainingRun
+from projects.locking import lock_project
+from projects.models import Project
 from projects.transitions import record
 
 LETTERS = "bcdefghijklmnopqrstuvwxyz"  # "a" is the name without a letter
@@ -53,32 +61,84 @@ def register_model(*, run: TrainingRun, trained: TrainingResult) -> RegisteredMo
     existing = RegisteredModel.objects.filter(training_run=run).first()
     if existing:
         return existing
-    slug = free_slug(_wanted_slug(run))
-    generator = _create_generator(run, slug) if run.kind == ModelKind.JOINT else None
-    model = RegisteredModel.objects.create(
+    return _store_model(
+        trained,
         project=run.project,
         kind=run.kind,
-        slug=slug,
+        slug=free_slug(_wanted_slug(run)),
         parent=run.parent if trained.uses_base else None,
         base=run.base if trained.uses_base else "",
         snapshot=run.snapshot,
         training_run=run,
+        folder=f"{run.folder}/{MODEL}",
+        created_by=run.created_by,
+    )
+
+
+@transaction.atomic
+def register_elsewhere(
+    *,
+    project: Project,
+    actor: User | None,
+    trained: TrainingResult,
+    origin: Origin,
+    folder: str,
+    slug: str,
+    note: str,
+) -> RegisteredModel:
+    """Store a model that was trained elsewhere, as register_model does. The same files again give the first model.
+
+    folder: of the copied model, relative to MODELS_ROOT. slug: as a person chose it, or empty. Raises Refusal
+    name_taken.
+    """
+    lock_project(project.pk)
+    if existing := model_with_files(project, trained.sha256):
+        return existing
+    if slug:
+        check_name(slug)
+    return _store_model(
+        trained,
+        project=project,
+        kind=ModelKind.JOINT,
+        slug=slug or free_slug(slug_of_folder(origin.folder, project)),
+        note=note,
+        parent=origin.parent,
+        base=origin.parent.base if origin.parent else origin.folder.base,
+        snapshot=origin.snapshot,
+        folder=folder,
+        created_by=actor,
+    )
+
+
+def model_with_files(project: Project, sha256: str) -> RegisteredModel | None:
+    """The project's first model with exactly these files, unless they were removed."""
+    rows = RegisteredModel.objects.filter(project=project, sha256=sha256).exclude(folder="")
+    return rows.order_by("pk").first()
+
+
+def slug_of_folder(folder: TrainedFolder, project: Project) -> str:
+    """After the folder's name; after the project if nothing of that name is left."""
+    return slugify(folder.name).strip("-_")[:70] or f"{project.slug[:60]}-elsewhere"
+
+
+def _store_model(trained: TrainingResult, **facts: Any) -> RegisteredModel:
+    kind, slug, project, folder = (facts[name] for name in ("kind", "slug", "project", "folder"))
+    model = RegisteredModel.objects.create(
+        **facts,
         config=trained.config,
         metrics=trained.metrics,
         report=trained.report,
         code_version=str(trained.config.get("commit", ""))[:80],
-        folder=f"{run.folder}/{MODEL}",
         files=trained.files,
         bytes=sum(trained.files.values()),
         sha256=trained.sha256,
         version=trained.version,
         fault=trained.fault,
         remedy=trained.remedy,
-        generator=generator,
-        created_by=run.created_by,
+        generator=_create_generator(project, slug, folder) if kind == ModelKind.JOINT else None,
     )
-    data = {"slug": slug, "training": str(run.pk)}
-    record(model, kind="registered", project=run.project, actor=run.created_by, data=data)
+    data = {"slug": slug, **({"training": str(model.training_run_id)} if model.training_run_id else {})}
+    record(model, kind="registered", project=project, actor=model.created_by, data=data)
     return model
 
 
@@ -89,11 +149,9 @@ def _wanted_slug(run: TrainingRun) -> str:
     return f"{run.project.slug[:60]}-{run.kind}-{run.number}"
 
 
-def _create_generator(run: TrainingRun, slug: str) -> Generator:
-    options = generator_options(folder_of_run(run) / MODEL)
-    return create_generator(
-        actor=None, slug=slug, backend=BackendKind.HF, options=options, project=run.project
-    )
+def _create_generator(project: Project, slug: str, folder: str) -> Generator:
+    options = generator_options(models_root() / folder)
+    return create_generator(actor=None, slug=slug, backend=BackendKind.HF, options=options, project=project)
 
 
 def free_slug(wanted: str) -> str:

@@ -16,6 +16,7 @@ from annotation.project_setup.services import create_project
 from assessment.systems.models import Connector, System
 from frontend.charts.evaluation import draw_group
 from jobs.models import JobState
+from jobs.services import run_job
 from preference.data.models.snapshots import Snapshot
 from preference.evaluation.models import Evaluation
 from preference.registry.models import Promotion, RegisteredModel
@@ -26,6 +27,16 @@ from tests.assessment.rating_files import careful, import_ratings, rating_file
 from tests.conftest import Joins
 from tests.frontend.data_pages import erics_browser, files_root, html
 from tests.frontend.trained import evaluated
+from tests.preference.elsewhere import (
+    HASH,
+    OTHER_DATA,
+    come_home,
+    incoming,
+    measured,
+    registration,
+    trained_folder,
+)
+from tests.preference.learning import fakes as fakes
 from tests.preference.learning import generator_of, snapshot_of, trained_model
 
 __all__ = ["erics_browser", "files_root"]
@@ -344,3 +355,60 @@ def test_a_model_shows_what_people_think_of_it(
     assert "Which is best? · Run 1 place 1 of 2" in text
     assert "n = 14" in text
     assert "/p/ratings/report/?run=1" in html(erics_browser.get(page))
+
+
+# ---- trained elsewhere -----------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_was_trained_elsewhere_says_so(
+    erics_browser: Client, project: Project, tmp_path: Path, fakes: pytest.MonkeyPatch
+) -> None:
+    folder = trained_folder(tmp_path)
+    measured(folder, OTHER_DATA)
+    model = come_home(project, folder)
+    assert "Qwen/Qwen3-8B → other data · trained elsewhere" in text_of(erics_browser.get(MODELS))
+    answer = erics_browser.get(f"{MODELS}{model.slug}/")
+    text = text_of(answer)
+    assert "Training trained elsewhere Snapshot none of this project" in text
+    assert f"Data (SHA-256) {OTHER_DATA}" in text
+    assert re.search(r"As in the paper, except: Epochs: \d+", text)
+    assert "LoRA rank: 16" in text
+    assert re.search(r"Measured elsewhere.* P@1, by preference score 0\.450 0\.\d+–0\.\d+", text)
+    assert "Put it to use" in text
+    assert promote(erics_browser, model).status_code == 302
+    assert in_use(project) == model.slug
+
+
+def test_its_snapshot_and_parent_are_linked_where_the_project_has_them(
+    erics_browser: Client,
+    first: RegisteredModel,
+    snapshot: Snapshot,
+    tmp_path: Path,
+    fakes: pytest.MonkeyPatch,
+) -> None:
+    folder = trained_folder(tmp_path, data=snapshot.sha256, base_hash=HASH)
+    measured(folder, snapshot.sha256)
+    model = come_home(first.project, folder)
+    answer = erics_browser.get(f"{MODELS}{model.slug}/")
+    assert f"/snapshots/{snapshot.pk}/" in html(answer)
+    assert re.search(
+        f"{first.slug} on “First snapshot” {model.slug} on “First snapshot” trained elsewhere",
+        text_of(answer),
+    )
+    assert "How high does it rank" in text_of(answer), "its report is one of the evaluations"
+
+
+def test_a_model_on_its_way_home_is_shown_and_can_be_stopped(
+    erics_browser: Client, project: Project, eric: User, settings: Settings, fakes: pytest.MonkeyPatch
+) -> None:
+    incoming(Path(settings.MODELS_ROOT))
+    job = registration(project, "run7b", eric)
+    assert "Registering the model in run7b" in text_of(erics_browser.get(MODELS))
+    page = f"/p/chit-chat/jobs/{job.pk}/"
+    assert "Folder run7b" in text_of(erics_browser.get(page))
+    erics_browser.post(f"{page}cancel/")
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELLED
+    erics_browser.post(f"{page}retry/")
+    model = RegisteredModel.objects.get(slug=run_job(job_id=job.pk).result["model"])
+    assert f"/models/{model.slug}/" in html(erics_browser.get(page))

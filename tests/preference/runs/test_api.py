@@ -1,16 +1,19 @@
 """Trainings, models and promotions over the REST API."""
 
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
+from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from accounts.models import Scope, User
 from annotation.project_setup.services import create_project
 from generation.models import Generator
-from jobs.models import JobState
+from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.evaluation.models import Evaluation
 from preference.registry.models import Promotion
@@ -18,6 +21,7 @@ from preference.runs.models import TrainingRun
 from projects.models import Project, Role
 from tests.api.conftest import program as program
 from tests.conftest import Joins
+from tests.preference.elsewhere import HASH, incoming
 from tests.preference.learning import carried_out, snapshot_of, trained_model, training
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import local as local
@@ -191,3 +195,78 @@ def test_roles_and_scopes_decide(
     body = {"id": str(uuid4()), "model": model.slug, "expected_current": "plato"}
     assert sent(reads, PROMOTIONS, 403, **body)["code"] == "scope_missing"
     assert not Promotion.objects.exists()
+
+
+# ---- trained elsewhere -----------------------------------------------------------------------------------------------
+
+
+def test_a_model_comes_home(asks: APIClient, project: Project, settings: Settings) -> None:
+    folder = incoming(Path(settings.MODELS_ROOT))
+    snapshot = snapshot_of(project)
+    body = {"id": str(uuid4()), "folder": "run7b", "name": "qwen-7b", "note": "8 GPUs"}
+    begun = sent(asks, MODELS, 202, **body)
+    assert (begun["state"], begun["result"]) == ("queued", {})
+    assert sent(asks, MODELS, 202, **body)["id"] == begun["id"]
+    assert sent(asks, MODELS, 409, **{**body, "note": "9 GPUs"})["code"] == "id_in_use"
+    run_job(job_id=UUID(begun["id"]))
+    job = asks.get(f"/api/v1/jobs/{begun['id']}/").json()
+    assert (job["state"], job["result"]["model"], job["unit"]) == ("done", "qwen-7b", "bytes")
+    assert (
+        job["done"] == job["total"] == 3 * sum(path.stat().st_size for path in (folder / "model").iterdir())
+    )
+    model = asks.get("/api/v1/models/qwen-7b/").json()
+    assert (model["training"], model["snapshot"], model["deleted_dialogues"]) == (None, None, 0)
+    assert (model["note"], model["base"], model["created_by"]) == ("8 GPUs", "Qwen/Qwen3-8B", "eric")
+    assert asks.get("/api/v1/models/qwen-7b/lineage/").json()["base"] == "Qwen/Qwen3-8B"
+    assert [row["slug"] for row in asks.get(MODELS).json()["results"]] == ["qwen-7b"]
+    shutil.rmtree(folder)
+    assert sent(asks, MODELS, 202, **body)["state"] == "done"
+
+    evaluation = {"id": str(uuid4()), "snapshot": str(snapshot.pk), "model": "qwen-7b"}
+    sent(asks, "/api/v1/projects/chit-chat/evaluations/", 202, **evaluation)
+    sent(asks, PROMOTIONS, 201, id=str(uuid4()), model="qwen-7b", expected_current="plato")
+
+
+@pytest.mark.parametrize(
+    "changes, status, code",
+    [
+        ({"folder": "../incoming/run7b"}, 400, "invalid"),
+        ({"folder": "/etc"}, 400, "invalid"),
+        ({"folder": "missing"}, 400, "invalid"),
+        ({"folder": ""}, 400, "invalid"),
+        ({"snapshot": str(uuid4())}, 400, "invalid"),
+        ({"parent": "theirs"}, 404, "not_found"),
+        ({"evaluation": "/etc/passwd"}, 400, "invalid"),
+    ],
+)
+def test_what_cannot_come_home_is_refused(
+    asks: APIClient, project: Project, settings: Settings, changes: dict[str, Any], status: int, code: str
+) -> None:
+    incoming(Path(settings.MODELS_ROOT))
+    told = sent(asks, MODELS, status, **{"id": str(uuid4()), "folder": "run7b", **changes})
+    assert told["code"] == code
+    assert not Job.objects.filter(kind="registration").exists()
+
+
+def test_a_parent_of_another_project_is_unknown(
+    asks: APIClient, project: Project, settings: Settings
+) -> None:
+    theirs = trained_model(create_project(slug="other", preset="diamante", actor=None), model="/models/base")
+    incoming(Path(settings.MODELS_ROOT), base_hash=HASH)
+    told = sent(asks, MODELS, 404, id=str(uuid4()), folder="run7b", parent=theirs.slug)
+    assert told["code"] == "not_found"
+
+
+def test_a_job_that_brings_a_model_home_is_cancelled(
+    asks: APIClient, project: Project, settings: Settings
+) -> None:
+    incoming(Path(settings.MODELS_ROOT))
+    begun = sent(asks, MODELS, 202, id=str(uuid4()), folder="run7b")
+    assert sent(asks, f"/api/v1/jobs/{begun['id']}/cancel/", 200)["state"] == "cancelled"
+
+
+def test_annotators_bring_no_models(
+    program: Callable[..., APIClient], project: Project, joins: Joins
+) -> None:
+    ann = program(joins("ann", project, Role.ANNOTATOR))
+    sent(ann, MODELS, 403, id=str(uuid4()), folder="run7b")

@@ -1,0 +1,185 @@
+"""Registering a model that was trained elsewhere, as a job; `runs.elsewhere_job` carries it out."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from common.refusals import Invalid, Refusal
+from jobs.models import Job
+from jobs.services import start_job
+from preference.child_process import QUEUE
+from preference.data.models.snapshots import Snapshot
+from preference.registry.files import models_root
+from preference.registry.incoming import TrainedFolder, incoming_folder, read_trained_folder
+from preference.registry.models import RegisteredModel
+from preference.registry.selectors.bases import resolve_base
+from preference.registry.selectors.trained_models import REGISTRATION
+from preference.registry.services.trained_models import check_name, check_note, check_trainable
+from projects.locking import lock_project
+from projects.models import Project
+
+MARGIN = 64 << 20  # bytes that stay free for everything else
+HASH_DIGITS = 12  # of a version
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a model that was trained elsewhere comes from, as far as this project knows it."""
+
+    folder: TrainedFolder
+    snapshot: Snapshot | None
+    parent: RegisteredModel | None
+
+
+@transaction.atomic
+def start_registration(
+    *,
+    registration_id: UUID,
+    project: Project,
+    actor: User | None,
+    folder: str,
+    name: str = "",
+    snapshot: str = "",
+    parent: str = "",
+    evaluation: str = "",
+    note: str = "",
+    enqueue: bool = True,
+) -> Job:
+    """Copy a trained model's folder below MODELS_ROOT and register it, in the background.
+
+    The same registration_id again returns the first job; the same files again give the model that they gave before.
+    folder: below MODELS_ROOT/incoming; for actor None, the command line, any absolute path. name: of the model; empty:
+    after the folder. snapshot: id, empty: the project's snapshot with the data that training.json names, if there is
+    one. parent: name of a registered model, empty: the project's model that was the base, if one was. evaluation: a
+    report; empty: evaluation.json in the folder. Raises Invalid (folder, name, note, snapshot, parent, evaluation),
+    NotFound (parent), Refusal no_authoring, no_model, links, no_lineage, wrong_kind, wrong_evaluation, disk_full,
+    name_taken, id_in_use.
+    """
+    values = {
+        "folder": folder, "model": name, "snapshot": snapshot, "parent": parent, "evaluation": evaluation, "note": note,
+    }  # fmt: skip
+    parameters = {key: value for key, value in values.items() if value}
+    if not Job.objects.filter(pk=registration_id).exists():
+        check_trainable(project)
+        check_note(note)
+        if name and not _may_be_repeated(project, name):
+            check_name(name)
+        origin = find_origin(project, actor, parameters)
+        check_space(origin.folder.bytes)
+        lock_project(project.pk)
+    return start_job(
+        id=registration_id,
+        kind=REGISTRATION,
+        project=project,
+        actor=actor,
+        parameters=parameters,
+        queue=QUEUE,
+        enqueue=enqueue,
+    )
+
+
+def _may_be_repeated(project: Project, name: str) -> bool:
+    """Whether it names a model of the project that was trained elsewhere; the job finds out if it has these files."""
+    return RegisteredModel.objects.filter(project=project, slug=name, training_run=None).exists()
+
+
+def source_folder(folder: str, actor: User | None) -> Path:
+    """Only the command line may name folders outside of MODELS_ROOT/incoming. Raises Invalid (folder)."""
+    if actor is None and Path(folder).is_absolute():
+        return Path(folder)
+    return incoming_folder(folder)
+
+
+def find_origin(project: Project, actor: User | None, chosen: Mapping[str, str]) -> Origin:
+    """chosen: parameters of the job. Raises Refusal as start_registration."""
+    if actor is not None and "evaluation" in chosen:
+        raise Invalid(
+            _("The report comes with the folder."), _("Call it evaluation.json."), field="evaluation"
+        )
+    trained = read_trained_folder(source_folder(chosen["folder"], actor), chosen.get("evaluation", ""))
+    return Origin(
+        folder=trained,
+        snapshot=_find_snapshot(project, trained, chosen.get("snapshot", "")),
+        parent=_find_parent(project, actor, trained, chosen.get("parent", "")),
+    )
+
+
+def _find_snapshot(project: Project, trained: TrainedFolder, chosen: str) -> Snapshot | None:
+    snapshots = Snapshot.objects.filter(project=project)
+    if not chosen:
+        return snapshots.filter(sha256=trained.data_sha256).exclude(sha256="").order_by("-created_at").first()
+    snapshot = snapshots.filter(pk=chosen).first() if _is_uuid(chosen) else None
+    if snapshot is None:
+        raise Invalid(
+            _("This project has no such snapshot."),
+            _("Give the id of one of its snapshots."),
+            field="snapshot",
+        )
+    if snapshot.sha256 != trained.data_sha256:
+        raise Invalid(
+            _(
+                "The model was trained on other data (SHA-256 %(theirs)s) than the snapshot “%(name)s” (%(ours)s)."
+            )
+            % {
+                "name": snapshot.name,
+                "theirs": trained.data_sha256[:HASH_DIGITS],
+                "ours": snapshot.sha256[:HASH_DIGITS],
+            },
+            _("Name another snapshot, or none."),
+            field="snapshot",
+        )
+    return snapshot
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _find_parent(
+    project: Project, actor: User | None, trained: TrainedFolder, chosen: str
+) -> RegisteredModel | None:
+    if not chosen:
+        same = RegisteredModel.objects.filter(project=project, version__endswith=f"@{trained.base_hash}")
+        return same.order_by("-created_at").first() if len(trained.base_hash) == HASH_DIGITS else None
+    parent = resolve_base(actor, project, chosen).parent
+    if parent is None:
+        raise Invalid(
+            _("There is no trained model “%(name)s”.") % {"name": chosen[:80]},
+            _("Name a model of the page Models, or leave the parent out."),
+            field="parent",
+        )
+    if not parent.version.endswith(f"@{trained.base_hash}"):
+        raise Invalid(
+            _("The model was not trained from “%(name)s”: its base has other weights.")
+            % {"name": parent.slug},
+            _("Name the model that it began from, or leave the parent out."),
+            field="parent",
+        )
+    return parent
+
+
+def check_space(size: int) -> None:
+    """Raises Refusal disk_full unless that many bytes fit below MODELS_ROOT."""
+    root = models_root()
+    root.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(root).free
+    if free < size + MARGIN:
+        raise Refusal(
+            "disk_full",
+            _("The model takes %(size)d MB, and the disk of the models has %(free)d MB left.")
+            % {"size": size >> 20, "free": free >> 20},
+            _("Free some disk space, for example by removing the files of old models, then start it again."),
+            status=507,
+            details={"path": str(settings.MODELS_ROOT)},
+        )
