@@ -2,7 +2,9 @@
 
 from uuid import UUID
 
+from django.http import HttpResponse
 from django.urls import path
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -13,6 +15,7 @@ from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.serializers import validated_input
 from preference.data.selectors.snapshots import snapshot_for
+from preference.evaluation.model_card import card_of
 from preference.evaluation.selectors import comparisons_of, evaluation_for, evaluations_of
 from preference.evaluation.serializers import ComparisonsSerializer, EvaluationInput, EvaluationSerializer
 from preference.evaluation.services import start_evaluation
@@ -20,6 +23,8 @@ from preference.registry.api import GONE, TAG
 from preference.registry.selectors.trained_models import model_for
 from projects.roles import Capability
 from projects.selectors import project_for
+
+MARKDOWN = "text/markdown"
 
 
 class ModelEvaluationsView(APIView):
@@ -30,6 +35,14 @@ class ModelEvaluationsView(APIView):
         """The evaluations of one model, newest first."""
         model = model_for(person(request), slug)
         return paginated_response(self, request, evaluations_of(model.project, model), EvaluationSerializer)
+
+
+class ModelCardView(APIView):
+    @extend_schema(tags=TAG, operation_id="models_card", responses={(200, MARKDOWN): OpenApiTypes.STR})
+    def get(self, request: Request, slug: str) -> HttpResponse:
+        """The model's README.md: base, data, recipe, results with intervals, prompt format, how to serve it."""
+        card = card_of(model_for(person(request), slug))
+        return HttpResponse(card, content_type=f"{MARKDOWN}; charset=utf-8")
 
 
 class EvaluationsView(APIView):
@@ -82,6 +95,7 @@ class ComparisonsView(APIView):
 urlpatterns = [
     path("projects/<slug:slug>/evaluations/", EvaluationsView.as_view()),
     path("projects/<slug:slug>/evaluations/compare/", ComparisonsView.as_view()),
+    path("models/<slug:slug>/card/", ModelCardView.as_view()),
     path("models/<slug:slug>/evaluations/", ModelEvaluationsView.as_view()),
     path("evaluations/<uuid:pk>/", EvaluationView.as_view()),
 ]

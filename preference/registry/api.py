@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from django.http import FileResponse
 from django.urls import path
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
@@ -13,6 +15,8 @@ from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import validated_input
+from preference.data.services.downloads import record_download
+from preference.registry.files import model_file
 from preference.registry.selectors.trained_models import lineage_of, model_for, models_of, promotions_of
 from preference.registry.serializers import (
     LineageSerializer,
@@ -31,6 +35,7 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Trained models"]
+BINARY = "application/octet-stream"
 
 
 GONE: dict[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
@@ -88,6 +93,18 @@ class ModelView(APIView):
         """Remove the files of a model and of its training; the entry stays. Code: in_use."""
         remove_model(model=model_for(person(request), slug), actor=person(request))
         return Response(ModelSerializer(model_for(person(request), slug)).data)
+
+
+class ModelFileView(APIView):
+    @extend_schema(
+        tags=TAG, operation_id="models_file", responses={(200, BINARY): OpenApiTypes.BINARY, **GONE}
+    )
+    def get(self, request: Request, slug: str, name: str) -> FileResponse:
+        """One of its `files`, whole. Downloads are in the history of its project. Code: files_gone (410)."""
+        model = model_for(person(request), slug)
+        path = model_file(model, name)
+        record_download(person=person(request), project=model.project, row=model, name=name)
+        return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type=BINARY)
 
 
 class LineageView(APIView):
@@ -150,5 +167,6 @@ urlpatterns = [
     path("projects/<slug:slug>/promotions/", PromotionsView.as_view()),
     path("projects/<slug:slug>/promotions/roll-back/", RollBackView.as_view()),
     path("models/<slug:slug>/", ModelView.as_view()),
+    path("models/<slug:slug>/files/<path:name>/", ModelFileView.as_view()),
     path("models/<slug:slug>/lineage/", LineageView.as_view()),
 ]

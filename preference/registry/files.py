@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from common.refusals import Refusal
+from common.refusals import NotFound, Refusal
 from preference.registry.models import RegisteredModel
 
 BLOCK = 1 << 20  # bytes
@@ -40,6 +40,16 @@ def folder_of_model(model: RegisteredModel) -> Path:
             details={"files": wrong[:10]},
         )
     return folder
+
+
+def model_file(model: RegisteredModel, name: str) -> Path:
+    """One of the model's files on disk. Raises NotFound for any other name, Refusal files_gone."""
+    if name not in model.files:
+        raise NotFound(
+            _("The model “%(name)s” has no file of that name.") % {"name": model.slug},
+            _("Its files are listed with it."),
+        )
+    return folder_of_model(model) / name
 
 
 def folder_of_all_files(model: RegisteredModel) -> str:

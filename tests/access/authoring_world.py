@@ -147,6 +147,8 @@ def _models(project: Project, people: People, other: Project) -> Values:
         "trainings/{run_id}": run.pk,
         "models/{slug}": model.slug,
         "models/{name}": model.slug,
+        "files/{file}": "config.json",
+        "api/v1/models/{slug}/files/{name}/": {"files/{name}": "config.json"},
         "p/{slug}/models/{name}/accept/": {"models/{name}": theirs.slug},
         "p/{slug}/models/{name}/decline/": {"models/{name}": theirs.slug},
         "models-of-others/{generator}": generator_of(theirs).slug,

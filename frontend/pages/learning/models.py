@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -40,7 +40,10 @@ from generation.selectors import generators_from_others, projects_sharing
 from jobs.models import LIVE_STATES, JobState
 from jobs.selectors import live_workers
 from preference.child_process import QUEUE
+from preference.data.services.downloads import record_download
+from preference.evaluation.model_card import card_of
 from preference.evaluation.selectors import Comparison, comparisons_of, evaluations_of
+from preference.registry.files import model_file
 from preference.registry.models import RegisteredModel
 from preference.registry.selectors.trained_models import (
     children_of,
@@ -326,6 +329,30 @@ def model_card(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @login_required
 @never_cache
 @require_safe
+def model_readme(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """The model's card."""
+    model = _model_in(signed_in(request), slug, name)
+    headers = {"Content-Disposition": f'attachment; filename="{model.slug}.README.md"'}
+    return HttpResponse(card_of(model), content_type="text/markdown; charset=utf-8", headers=headers)
+
+
+@login_required
+@never_cache
+@require_safe
+def model_weights(request: HttpRequest, slug: str, name: str, file: str) -> FileResponse:
+    """One of the model's files, with an event in the project's history."""
+    user = signed_in(request)
+    model = _model_in(user, slug, name)
+    path = model_file(model, file)
+    record_download(person=user, project=model.project, row=model, name=file)
+    return FileResponse(
+        path.open("rb"), as_attachment=True, filename=path.name, content_type="application/octet-stream"
+    )
+
+
+@login_required
+@never_cache
+@require_safe
 def model_report(request: HttpRequest, slug: str, name: str, chart: str, suffix: str) -> HttpResponse:
     """A part of an assessor's report as a file."""
     model = _model_in(signed_in(request), slug, name)
@@ -342,6 +369,8 @@ urlpatterns = [
     path("p/<slug:slug>/models/<slug:name>/edit/", model_edit, name="model_edit"),
     path("p/<slug:slug>/models/<slug:name>/remove/", model_remove, name="model_remove"),
     path("p/<slug:slug>/models/<slug:name>/training.json", model_card, name="model_card"),
+    path("p/<slug:slug>/models/<slug:name>/README.md", model_readme, name="model_readme"),
+    path("p/<slug:slug>/models/<slug:name>/files/<path:file>", model_weights, name="model_file"),
     path(
         "p/<slug:slug>/models/<slug:name>/report/<slug:chart>.<str:suffix>", model_report, name="model_report"
     ),
