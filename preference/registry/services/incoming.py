@@ -65,7 +65,7 @@ def start_registration(
     values = {
         "folder": folder, "model": name, "snapshot": snapshot, "parent": parent, "evaluation": evaluation, "note": note,
     }  # fmt: skip
-    parameters = {key: value for key, value in values.items() if value}
+    parameters = {key: value for key, value in values.items() if value or key == "folder"}
     if not Job.objects.filter(pk=registration_id).exists():
         check_trainable(project)
         check_note(note)

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
-from pytest_django import Settings
+from pytest_django import DjangoCaptureOnCommitCallbacks, Settings
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
@@ -104,7 +104,11 @@ def test_the_name_is_that_of_the_folder(project: Project, tmp_path: Path) -> Non
 
 
 def test_it_is_promoted_rolled_back_renamed_and_removed(
-    project: Project, eric: User, run7b: Path, models: Path
+    project: Project,
+    eric: User,
+    run7b: Path,
+    models: Path,
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
 ) -> None:
     project.authoring.generator = None
     project.authoring.save()
@@ -116,7 +120,8 @@ def test_it_is_promoted_rolled_back_renamed_and_removed(
     assert current.model == model
     roll_back(promotion_id=uuid4(), expected_current=model.slug, **asked)
     model = update_model(model=model, actor=eric, changes={"slug": "calm"})
-    assert remove_model(model=model, actor=eric).folder == ""
+    with django_capture_on_commit_callbacks(execute=True):
+        assert remove_model(model=model, actor=eric).folder == ""
     assert stored(models) == []
 
 
