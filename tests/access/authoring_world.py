@@ -27,7 +27,7 @@ from projects.models import Project, Role
 from tests.access.bodies import TURN
 from tests.access.people import ANNOTATOR, COLLEAGUE, ENGINEER, LEAVER, MANAGER, OWN, People
 from tests.frontend.trained import evaluated, learns
-from tests.preference.learning import generator_of, snapshot_of, trained_model, training
+from tests.preference.learning import generator_of, run_of, snapshot_of, trained_model, training
 
 Values = dict[str, Any]
 REPORT = {"models": {"majority": {"tested": 4, "metrics": {}}}}  # as an assessor's training writes it
@@ -131,14 +131,14 @@ def _models(project: Project, people: People, other: Project) -> Values:
     model = trained_model(project, None, model="/models/base")
     snapshot = model.snapshot
     Snapshot.objects.filter(pk=snapshot.pk).update(card=CardCounts().as_json(["train"]))
-    learns(model.training_run)
+    learns(run_of(model))
     evaluation = evaluated(project, snapshot, model, 0.5)
     RegisteredModel.objects.filter(pk=model.pk).update(report=REPORT)
     training(project, None, snapshot, model=model.slug)
     theirs = trained_model(other, None, snapshot_of(other), model="/models/base")
     offer_generator(actor=None, generator=generator_of(theirs), project=project)
     offer_generator(actor=people[MANAGER], generator=generator_of(model), project=other)
-    run = model.training_run
+    run = run_of(model)
     return {
         "snapshots/{pk}": snapshot.pk,
         "snapshots/{snapshot_id}": snapshot.pk,

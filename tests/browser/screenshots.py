@@ -206,7 +206,7 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     from preference.registry.services.promotion import promote_model
     from preference.runs.models import TrainingRun
     from tests.frontend.trained import evaluated, learns
-    from tests.preference.learning import snapshot_of, trained_model, training
+    from tests.preference.learning import run_of, snapshot_of, trained_model, training
 
     eric, snapshot = people["eric"], snapshot_of(demo)
     for column, dialogues in zip(snapshot.card["splits"], (540, 60), strict=True):
@@ -215,7 +215,7 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     first = trained_model(demo, eric, snapshot, changes={"epochs": 2})
     second = trained_model(demo, people["mara"], snapshot, model=first.slug)
     for model in (first, second):
-        learns(model.training_run)
+        learns(run_of(model))
     base = evaluated(demo, snapshot, None, 0.18, base=first.base)
     evaluated(demo, snapshot, first, 0.43)
     evaluated(demo, snapshot, second, 0.51)

@@ -21,7 +21,7 @@ from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
 from tests.frontend.data_pages import imported
 from tests.frontend.trained import evaluated, learns
-from tests.preference.learning import dialogue, snapshot_of, trained_model, training
+from tests.preference.learning import dialogue, run_of, snapshot_of, trained_model, training
 from tests.processes import Running, Stack
 from tests.sizes import LOOKS
 
@@ -123,7 +123,7 @@ def run(project: Project, eric: User, here: None) -> TrainingRun:
     project.authoring.save()
     snapshot = snapshot_of(project)
     model = trained_model(project, eric, snapshot)
-    learns(model.training_run)
+    learns(run_of(model))
     evaluated(project, snapshot, model, 0.5)
     evaluated(project, snapshot, None, 0.2, base=model.base)
     return learns(training(project, eric, snapshot), made=40, state=JobState.RUNNING)

@@ -113,6 +113,12 @@ def trained_model(
     return register_model(run=run, trained=trained)
 
 
+def run_of(model: RegisteredModel) -> TrainingRun:
+    """Of a model that was trained here."""
+    assert model.training_run is not None
+    return model.training_run
+
+
 def generator_of(model: RegisteredModel) -> Generator:
     assert model.generator is not None
     return model.generator

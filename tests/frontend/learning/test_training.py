@@ -21,7 +21,7 @@ from projects.models import Project, Role
 from tests.conftest import Joins
 from tests.frontend.data_pages import erics_browser, files_root, html
 from tests.frontend.trained import learns
-from tests.preference.learning import snapshot_of, trained_model, training
+from tests.preference.learning import run_of, snapshot_of, trained_model, training
 
 __all__ = ["erics_browser", "files_root"]
 NEW = "/p/chit-chat/trainings/new/"
@@ -192,8 +192,8 @@ def test_when_it_has_ended_the_page_is_reloaded(
     erics_browser: Client, project: Project, snapshot: Snapshot
 ) -> None:
     model = trained_model(project, None, snapshot)
-    learns(model.training_run)
-    address = reverse("training_run", args=["chit-chat", model.training_run.pk])
+    learns(run_of(model))
+    address = reverse("training_run", args=["chit-chat", run_of(model).pk])
     assert erics_browser.get(f"{address}?part=live").headers["HX-Refresh"] == "true"
     assert f"Model {model.slug} is there." in text_of(erics_browser.get(address))
 

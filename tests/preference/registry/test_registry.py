@@ -23,7 +23,7 @@ from preference.runs.files import folder_of_run
 from preference.runs.services.registration import free_slug
 from projects.models import Event, Project
 from tests.preference.conftest import refused
-from tests.preference.learning import generator_of, snapshot_of, trained_model, training
+from tests.preference.learning import generator_of, run_of, snapshot_of, trained_model, training
 
 pytestmark = pytest.mark.django_db
 
@@ -135,12 +135,12 @@ def test_removing_a_model_frees_its_space_and_keeps_its_row(
     project: Project, eric: User, django_capture_on_commit_callbacks: Any
 ) -> None:
     model = trained_model(project)
-    folder = folder_of_run(model.training_run)
+    folder = folder_of_run(run_of(model))
     with django_capture_on_commit_callbacks(execute=True):
         remove_model(model=model, actor=eric)
     assert not folder.exists()
     model.refresh_from_db()
-    assert (model.folder, model.training_run.folder) == ("", "")
+    assert (model.folder, run_of(model).folder) == ("", "")
     assert remove_model(model=model, actor=eric).folder == ""
     with refused("files_gone"):
         folder_of_model(model)

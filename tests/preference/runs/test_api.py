@@ -22,7 +22,7 @@ from projects.models import Project, Role
 from tests.api.conftest import program as program
 from tests.conftest import Joins
 from tests.preference.elsewhere import HASH, incoming
-from tests.preference.learning import carried_out, snapshot_of, trained_model, training
+from tests.preference.learning import carried_out, run_of, snapshot_of, trained_model, training
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import local as local
 
@@ -183,7 +183,7 @@ def test_roles_and_scopes_decide(
     program: Callable[..., APIClient], project: Project, local: Generator, eric: User, joins: Joins
 ) -> None:
     model = trained_model(project, eric)
-    run = model.training_run
+    run = run_of(model)
     ann, tara = joins("ann", project, Role.ANNOTATOR), joins("tara", project, Role.TRAINER)
     nora = joins("nora", create_project(slug="other", preset="diamante", actor=None), Role.ENGINEER)
     for person in (ann, tara):
