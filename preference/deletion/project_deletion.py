@@ -230,7 +230,7 @@ def _empty(rows: Rows) -> Iterator[int]:
             _remove_files(row)
         with transaction.atomic():
             rows.model._default_manager.filter(pk__in=[row.pk for row in batch]).delete()
-            if isinstance(batch[0], RegisteredModel):
+            if isinstance(batch[0], RegisteredModel) and batch[0].training_run_id:
                 TrainingRun.objects.filter(pk=batch[0].training_run_id).delete()
         yield len(batch)
 

@@ -77,7 +77,7 @@ class RegistrationInput(StrictSerializer):
         required=False,
         help_text="What it was trained on. Left out: the project's snapshot with the SHA-256 in training.json, if any.",
     )
-    parent = serializers.CharField(
+    parent = serializers.CharField(  # type: ignore[assignment]
         required=False,
         allow_blank=True,
         max_length=80,

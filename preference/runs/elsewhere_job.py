@@ -42,7 +42,7 @@ PASSES = 3  # over the files: hash, copy, hash of the copy
 
 def run_registration_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Register the folder that the job names; running it again after a kill starts over."""
-    project = Project.objects.get(pk=job.project_id)
+    project = Project.objects.get(jobs=job)
     origin = find_origin(project, job.created_by, job.parameters)
     beat = _Beat(job, progress, PASSES * origin.folder.bytes)
     sha256 = hash_files(origin.folder.model, origin.folder.files, beat)
@@ -115,7 +115,8 @@ def _part_of(job: Job) -> Iterator[Path]:
 def _remove_leftovers() -> None:
     """What killed processes left whose jobs nobody will continue."""
     for path in models_root().glob(f"{PART}*"):
-        if not Job.objects.filter(pk=_job_id(path), state__in=LIVE_STATES).exists():
+        job_id = _job_id(path)
+        if job_id is None or not Job.objects.filter(pk=job_id, state__in=LIVE_STATES).exists():
             shutil.rmtree(path, ignore_errors=True)
 
 

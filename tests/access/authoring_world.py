@@ -27,7 +27,7 @@ from projects.models import Project, Role
 from tests.access.bodies import TURN
 from tests.access.people import ANNOTATOR, COLLEAGUE, ENGINEER, LEAVER, MANAGER, OWN, People
 from tests.frontend.trained import evaluated, learns
-from tests.preference.learning import generator_of, run_of, snapshot_of, trained_model, training
+from tests.preference.learning import data_of, generator_of, run_of, snapshot_of, trained_model, training
 
 Values = dict[str, Any]
 REPORT = {"models": {"majority": {"tested": 4, "metrics": {}}}}  # as an assessor's training writes it
@@ -129,7 +129,7 @@ def _data(project: Project, people: People) -> Values:
 
 def _models(project: Project, people: People, other: Project) -> Values:
     model = trained_model(project, None, model="/models/base")
-    snapshot = model.snapshot
+    snapshot = data_of(model)
     Snapshot.objects.filter(pk=snapshot.pk).update(card=CardCounts().as_json(["train"]))
     learns(run_of(model))
     evaluation = evaluated(project, snapshot, model, 0.5)

@@ -66,19 +66,15 @@ def incoming(models_root: Path, name: str = "run7b", **about: Any) -> Path:
     return trained_folder(models_root / INCOMING, name, **about)
 
 
-def registration(project: Project, folder: Path | str, actor: User | None = None, **chosen: str) -> Job:
-    """A job that waits for a worker."""
-    values: dict[str, Any] = {
-        "registration_id": uuid4(),
-        "project": project,
-        "actor": actor,
-        "folder": str(folder),
-    }
-    return start_registration(**values, **chosen, enqueue=False)
+def registration(project: Project, folder: Path | str, actor: User | None = None, **chosen: Any) -> Job:
+    """A job that waits for a worker. chosen: as of start_registration."""
+    return start_registration(
+        registration_id=uuid4(), project=project, actor=actor, folder=str(folder), enqueue=False, **chosen
+    )
 
 
 def come_home(
-    project: Project, folder: Path | str, actor: User | None = None, **chosen: str
+    project: Project, folder: Path | str, actor: User | None = None, **chosen: Any
 ) -> RegisteredModel:
     job = run_job(job_id=registration(project, folder, actor, **chosen).pk)
     assert job.state == "done", (job.error, job.remedy)

@@ -119,6 +119,12 @@ def run_of(model: RegisteredModel) -> TrainingRun:
     return model.training_run
 
 
+def data_of(model: RegisteredModel) -> Snapshot:
+    """The snapshot that it was trained on, of a model that was trained here."""
+    assert model.snapshot is not None
+    return model.snapshot
+
+
 def generator_of(model: RegisteredModel) -> Generator:
     assert model.generator is not None
     return model.generator

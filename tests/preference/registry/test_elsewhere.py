@@ -234,7 +234,11 @@ def nothing_came(models: Path) -> bool:
 
 def test_a_cancelled_copy_leaves_nothing(project: Project, run7b: Path, models: Path) -> None:
     job = registration(project, run7b)
-    ended = run_job(job_id=job.pk, watch=lambda job: cancel_job(job=job, actor=None))
+
+    def cancel(job: Job) -> None:
+        cancel_job(job=job, actor=None)
+
+    ended = run_job(job_id=job.pk, watch=cancel)
     assert ended.state == JobState.CANCELLED
     assert nothing_came(models)
 
@@ -248,25 +252,41 @@ def test_a_model_that_does_not_load_is_refused(
     assert nothing_came(models)
 
 
-@pytest.mark.parametrize("change", ["grow", "rewrite", "remove", "link", "add"])
-def test_files_that_change_meanwhile_are_noticed(run7b: Path, tmp_path: Path, change: str) -> None:
+def grow(weights: Path) -> None:
+    weights.write_bytes(b"x" * 2 * weights.stat().st_size)
+
+
+def rewrite(weights: Path) -> None:
+    weights.write_bytes(b"x" * weights.stat().st_size)
+
+
+def remove(weights: Path) -> None:
+    weights.unlink()
+
+
+def link(weights: Path) -> None:
+    weights.rename(weights.parent.parent / "elsewhere.bin")
+    weights.symlink_to(weights.parent.parent / "elsewhere.bin")
+
+
+def add(weights: Path) -> None:
+    weights.with_name("model-2.safetensors").write_bytes(b"more")
+
+
+@pytest.mark.parametrize("change", [grow, rewrite, remove, link, add])
+def test_files_that_change_meanwhile_are_noticed(
+    run7b: Path, tmp_path: Path, change: Callable[[Path], None]
+) -> None:
     source = run7b / "model"
-    weights = source / "model.safetensors"
     files, sha256 = files_in(source), sha256_of(source)
-    size = weights.stat().st_size
-    (tmp_path / "elsewhere.bin").write_bytes(weights.read_bytes())
-    changes: dict[str, Callable[[], object]] = {
-        "grow": lambda: weights.write_bytes(b"x" * 2 * size),
-        "rewrite": lambda: weights.write_bytes(b"x" * size),
-        "remove": weights.unlink,
-        "link": lambda: (weights.unlink(), weights.symlink_to(tmp_path / "elsewhere.bin")),
-        "add": lambda: (source / "model-2.safetensors").write_bytes(b"more"),
-    }
-    at_first_block = iter([changes[change]])
+    at_first_block = iter([change])
+
+    def beat(_count: int) -> None:
+        for change in at_first_block:
+            change(source / "model.safetensors")
+
     with refused("files_changed"):
-        copy_files(
-            source, tmp_path / "copy", files, sha256, lambda _count: next(at_first_block, int)() and None
-        )
+        copy_files(source, tmp_path / "copy", files, sha256, beat)
 
 
 def test_a_disk_that_is_too_small_is_reported(

@@ -23,7 +23,7 @@ from preference.runs.files import folder_of_run
 from preference.runs.services.registration import free_slug
 from projects.models import Event, Project
 from tests.preference.conftest import refused
-from tests.preference.learning import generator_of, run_of, snapshot_of, trained_model, training
+from tests.preference.learning import data_of, generator_of, run_of, snapshot_of, trained_model, training
 
 pytestmark = pytest.mark.django_db
 
@@ -221,7 +221,7 @@ def test_the_same_evaluation_is_made_once(project: Project, eric: User) -> None:
     asked: dict[str, Any] = {
         "project": project,
         "actor": eric,
-        "snapshot": model.snapshot,
+        "snapshot": data_of(model),
         "model": model.slug,
     }
     first = start_evaluation(evaluation_id=number, **asked)
@@ -242,7 +242,7 @@ def test_a_split_that_is_not_there_is_refused(
             evaluation_id=uuid4(),
             project=project,
             actor=eric,
-            snapshot=model.snapshot,
+            snapshot=data_of(model),
             model=model.slug,
             split=split,
         )
@@ -253,7 +253,7 @@ def test_a_removed_model_is_not_evaluated(project: Project, eric: User) -> None:
     model = remove_model(model=trained_model(project), actor=eric)
     with refused("files_gone"):
         start_evaluation(
-            evaluation_id=uuid4(), project=project, actor=eric, snapshot=model.snapshot, model=model.slug
+            evaluation_id=uuid4(), project=project, actor=eric, snapshot=data_of(model), model=model.slug
         )
 
 

@@ -29,7 +29,7 @@ from projects.models import Membership, Project, Role
 from tests.conftest import Joins
 from tests.preference.conftest import refused
 from tests.preference.labelled import labelled_project, labelled_snapshot
-from tests.preference.learning import carried_out, generator_of, snapshot_of, trained_model, training
+from tests.preference.learning import carried_out, data_of, generator_of, snapshot_of, trained_model, training
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import local as local
 
@@ -107,7 +107,7 @@ def test_an_evaluator_is_neither_promoted_nor_ranked(project: Project, eric: Use
             evaluation_id=uuid4(),
             project=project,
             actor=eric,
-            snapshot=judge.snapshot,
+            snapshot=data_of(judge),
             model=judge.slug,
         )
     project.authoring.refresh_from_db()
