@@ -300,7 +300,7 @@ def test_a_disk_that_is_too_small_is_reported(
     assert not Job.objects.filter(kind="registration").exists()
 
 
-# ---- what is no model ------------------------------------------------------------------------------------------------
+# ---- folders without a finished model --------------------------------------------------------------------------------
 
 
 def unfinished(folder: Path) -> None:
@@ -361,7 +361,7 @@ def with_a_broken_report(folder: Path) -> None:
         (with_a_broken_report, "wrong_evaluation"),
     ],
 )
-def test_what_is_no_model_is_refused(
+def test_folders_without_a_finished_model_are_refused(
     project: Project, run7b: Path, spoil: Callable[[Path], object], code: str
 ) -> None:
     spoil(run7b)
