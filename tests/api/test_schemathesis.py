@@ -46,7 +46,7 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.services.exports import start_export
 from preference.evaluation.services import evaluate_trained
 from projects.models import Project
-from tests.preference.learning import trained_model, training
+from tests.preference.learning import data_of, trained_model, training
 from tests.sizes import OPENAPI_EXAMPLES
 
 CHECKS = [
@@ -119,8 +119,8 @@ def known(project: Project, olga: User, mara: User, ann: User, bob: User) -> dic
     Job.objects.filter(pk=imported.pk).update(state=JobState.FAILED)
     export = start_export(export_id=uuid4(), project=project, actor=olga, format="diamante")
     model = trained_model(project, model="/models/base")
-    Snapshot.objects.filter(pk=model.snapshot_id).update(card=CardCounts().as_json(["train"]))
-    run = training(project, None, model.snapshot, model=model.slug)
+    Snapshot.objects.filter(pk=data_of(model).pk).update(card=CardCounts().as_json(["train"]))
+    run = training(project, None, data_of(model), model=model.slug)
     (evaluation, _of_base) = evaluate_trained(model=model, ids=(uuid4(), uuid4()))
     return {
         "slug": [project.slug],

@@ -405,7 +405,7 @@ def test_a_report_that_no_page_could_draw_is_none(change: dict[str, Any]) -> Non
         ({"evaluation": "/nowhere.json"}, "wrong_evaluation"),
     ],
 )
-def test_wrong_facts_are_refused(project: Project, run7b: Path, chosen: dict[str, str], code: str) -> None:
+def test_wrong_facts_are_refused(project: Project, run7b: Path, chosen: dict[str, Any], code: str) -> None:
     update_model(model=trained_model(project, model="/models/base"), actor=None, changes={"slug": "taken"})
     with refused(code):
         registration(project, run7b, **chosen)
