@@ -9,6 +9,7 @@ from preference.registry.files import models_root
 from preference.runs.models import TrainingRun
 
 LOG, MODEL, CHECKPOINTS, CURVE = "train.log", "model", "checkpoints", "progress.jsonl"
+LAST = "last"  # the model of the last step, if validation chose an earlier one
 STATES = "models.json"  # of the models that an assessor's training compares
 
 

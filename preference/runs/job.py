@@ -23,10 +23,11 @@ from preference.evaluation.services import evaluate_trained
 from preference.registry.files import files_in, folder_of_model, read_json, sha256_of
 from preference.registry.models import ModelKind, RegisteredModel
 from preference.runs.assessor_options import SCRATCH, write_labelled_rows
-from preference.runs.files import CHECKPOINTS, CURVE, LOG, MODEL, folder_of_run
+from preference.runs.files import CHECKPOINTS, CURVE, LAST, LOG, MODEL, folder_of_run
 from preference.runs.loading import check_loads
 from preference.runs.models import TrainingRun
 from preference.runs.progress_tail import ProgressTail
+from preference.runs.selectors import line_of_step
 from preference.runs.services.registration import TrainingResult, register_model
 from preference.runs.services.trainings import setting_arguments
 from preference.runs.topic_options import write_topic_rows
@@ -55,7 +56,8 @@ def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
         _train(run, folder, job, progress)
     result = _training_result(run, folder, job, progress)
     model = retry_on_lost_connection(partial(_register, run, result), STORE_AGAIN_AFTER)
-    shutil.rmtree(folder / CHECKPOINTS, ignore_errors=True)
+    for name in (CHECKPOINTS, LAST):
+        shutil.rmtree(folder / name, ignore_errors=True)
     return {"model": model.slug, **{name: model.metrics[name] for name in ("loss",) if name in model.metrics}}
 
 
@@ -189,7 +191,7 @@ def _training_result(run: TrainingRun, folder: Path, job: Job, progress: Progres
         about = _assessor_result(folder)
     return TrainingResult(
         config=config,
-        metrics=ProgressTail(folder / CURVE).read(),
+        metrics=line_of_step(folder / CURVE, config.get("step")) or ProgressTail(folder / CURVE).read(),
         files=files_in(model),
         sha256=sha256_of(model, lambda _count: child_process.report_if_connected(progress, lambda: job.done)),
         **about,

@@ -86,6 +86,11 @@ def _lines(path: Path) -> Iterator[Line]:
                 yield parsed
 
 
+def line_of_step(path: Path, step: int | None) -> Line:
+    """The line of an optimiser step in a progress.jsonl; {} if it has none."""
+    return next((line for line in _lines(path) if line["step"] == step), {})
+
+
 def line_of(text: str | bytes) -> Line:
     """The parsed line; {} if it is broken, as after a full disk, when half a line precedes the next one."""
     try:

@@ -76,6 +76,22 @@ class CheckpointingTrainer(Trainer):
         """Whether the weights are spread over processes."""
         return bool(self.is_fsdp_enabled or self.is_deepspeed_enabled)
 
+    @property
+    def best_step(self) -> int | None:
+        """The step whose checkpoint is kept whatever its age, because the run may end with its weights."""
+        return None
+
+    def best_checkpoint(self) -> Path | None:
+        """The checkpoint whose weights the run ends with; None: those of its last step."""
+        if self.best_step is None or self.best_step == self.state.global_step:
+            return None
+        best = checkpoints.checkpoint_folder(self.output.checkpoints, self.best_step)
+        if best.is_dir():
+            return best
+        template = _("The checkpoint of step %(step)s, the best one, is gone; the last weights are saved.")
+        self.progress.warn(template % {"step": self.best_step})
+        return None
+
     def checkpoint_is_due(self) -> bool:
         """Whether the next optimiser step is to be followed by a checkpoint.
 
@@ -113,7 +129,7 @@ class CheckpointingTrainer(Trainer):
         if not failed and self.args.should_save:
             try:
                 checkpoints.publish(final)
-                checkpoints.keep_newest(self.output.checkpoints, self.saving.keep)
+                checkpoints.keep_newest(self.output.checkpoints, self.saving.keep, spare=self.best_step)
             except OSError as error:
                 problem = write_failure_reason(error)
         failed = self._in_any_process(bool(problem))
@@ -184,6 +200,22 @@ class CheckpointingTrainer(Trainer):
             )
         return model
 
+    def model_of_checkpoint(self, checkpoint: Path, build: Callable[[], nn.Module]) -> nn.Module | None:
+        """A new model with the weights of a checkpoint; None in a process that does not save it.
+
+        build: makes the model as it was before the first step. Raises TrainingError. Every process calls it; where
+        weights are spread over processes, those of the checkpoint replace the trained ones.
+        """
+        if self._is_sharded:
+            self.state.best_model_checkpoint = str(checkpoint)
+            self._load_best_model()
+            return self.finished_model(build)
+        if not self.args.should_save:
+            return None
+        model = build()
+        _load_weights(model, checkpoint)
+        return model
+
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: nn.Module | None = None) -> None:
         """Copy saved weights into the model in place, so that the optimiser keeps referring to the same tensors.
 
@@ -202,17 +234,20 @@ class CheckpointingTrainer(Trainer):
         if self._is_sharded:
             super()._load_from_checkpoint(resume_from_checkpoint, model)
             return
-        mine = _trained_weights(self.accelerator.unwrap_model(self.model))
-        saved = load_file(weights)
-        if saved.keys() != mine.keys():
-            raise TrainingError(
-                _("The weights in %(checkpoint)s are not those of this model.")
-                % {"checkpoint": resume_from_checkpoint},
-                _("Start again from the beginning."),
-            )
-        with torch.no_grad():
-            for name, weight in mine.items():
-                weight.copy_(saved[name])
+        _load_weights(self.accelerator.unwrap_model(self.model), Path(resume_from_checkpoint))
+
+
+def _load_weights(model: nn.Module, checkpoint: Path) -> None:
+    """Copy the trained weights of a checkpoint into the model in place. Raises TrainingError if they do not fit."""
+    mine, saved = _trained_weights(model), load_file(checkpoint / WEIGHTS)
+    if saved.keys() != mine.keys():
+        raise TrainingError(
+            _("The weights in %(checkpoint)s are not those of this model.") % {"checkpoint": checkpoint},
+            _("Start again from the beginning."),
+        )
+    with torch.no_grad():
+        for name, weight in mine.items():
+            weight.copy_(saved[name])
 
 
 def _trained_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -56,9 +56,11 @@ def publish(final: Path) -> None:
     _flush_to_disk(final.parent)
 
 
-def keep_newest(parent: Path, count: int) -> None:
-    """Remove all but the newest `count` checkpoints."""
+def keep_newest(parent: Path, count: int, *, spare: int | None = None) -> None:
+    """Remove all but the newest `count` checkpoints and that of step `spare`."""
     for old in checkpoints(parent)[:-count]:
+        if step_of(old) == spare:
+            continue
         # Renamed first: a kill during removal must not leave half a checkpoint under a checkpoint's name.
         doomed = partial_folder(old)
         old.rename(doomed)

@@ -6,6 +6,7 @@ DIR/state.json       running, stopped, failed or done, with a message and a reme
 DIR/progress.jsonl   one line per optimiser step
 DIR/tensorboard/     the same for TensorBoard
 DIR/checkpoints/     checkpoint-STEP/, the newest ones
+DIR/last/            the model of the last step, if validation chose an earlier one
 DIR/model/           the finished model; its existence means that the run has ended
 """
 
@@ -44,6 +45,7 @@ class OutputFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.checkpoints = folder / "checkpoints"
+        self.last = folder / "last"
         self.model = folder / "model"
         self._lock: IO[str] | None = None
 

@@ -5,6 +5,7 @@ A line of progress.jsonl, one per optimiser step (losses in nats, times in secon
     {"step": 40, "steps": 120, "epoch": 2, "loss": 3.41, "nll": 2.80, "ranking": 0.61, "lr": 1.6e-07,
      "seconds": 61.2, "eta_seconds": 122.4}
 
+with "valid": {"loss": …, "nll": …, "ranking": …, "p_at_1": …, "pair_accuracy": …} where the step was validated;
 and the line that a terminal shows for it:
 
     step 40/120 (33%)  epoch 2/5  loss 3.4100 = nll 2.8000 + ranking 0.6100  lr 1.60e-07  1.53 s/step  2 min left
@@ -18,11 +19,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from preference.training.common.tensorboard import EventFile, append
+from preference.training.common.validation import Figures
 
 LINE_EVERY = 3.0  # seconds between two lines in the terminal
 STATE_EVERY = 1.0  # seconds between two writes of state.json
@@ -34,13 +36,14 @@ class Step:
     """A finished optimiser step.
 
     step: counted from 1 over the whole run. epoch: counted from 1. lr: learning rate of this step. losses: by name, in
-    nats; the first is the total, the others are its terms.
+    nats; the first is the total, the others are its terms. validation: figures of held-out data, {} if not measured.
     """
 
     step: int
     epoch: int
     lr: float
     losses: Mapping[str, float]
+    validation: Figures = field(default_factory=dict)
 
 
 class Progress:
@@ -86,6 +89,7 @@ class Progress:
             "steps": self.steps,
             "epoch": step.epoch,
             **step.losses,
+            **({"valid": step.validation} if step.validation else {}),
             "lr": step.lr,
             "seconds": round(self._seconds_before + now - self._started, 3),
             "eta_seconds": round(self._seconds_left(), 1),
@@ -97,6 +101,8 @@ class Progress:
         if now - self._last_line > LINE_EVERY or step.step == self.steps:
             self._last_line = now
             self.say(self._line(step))
+        if step.validation:
+            self.say(_validation_line(step))
 
     def state(self, state: str, message: str = "", remedy: str = "") -> None:
         """Replace state.json. state: running, stopped, failed or done."""
@@ -166,12 +172,19 @@ class Progress:
     def _log_events(self, step: Step) -> None:
         if self._events:
             values = {f"train/{name}": value for name, value in step.losses.items()}
-            self._events.add(step.step, {**values, "train/lr": step.lr})
+            held_out = {f"valid/{name}": value for name, value in step.validation.items()}
+            self._events.add(step.step, {**values, "train/lr": step.lr, **held_out})
 
     def _try(self, write: Callable[[], object]) -> None:
         """Write, or skip it if the disk is full: hours of training are worth more than a line about them."""
         with contextlib.suppress(OSError):
             write()
+
+
+def _validation_line(step: Step) -> str:
+    """What a terminal shows of a validation: `step 40 validated: loss 3.4100  nll …`."""
+    figures = "  ".join(f"{name} {value:.4f}" for name, value in step.validation.items())
+    return f"step {step.step} validated: {figures}"
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ MOST: Mapping[str, int] = types.MappingProxyType(
     {
         "epochs": 1_000,
         "comparisons": 10_000_000,
+        "validation_turns": 1_000_000,
         "curve_seeds": 100,
         "layers": 200,
         "heads": 1_000,

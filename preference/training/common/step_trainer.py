@@ -32,6 +32,7 @@ from preference.training.common.messages import join_sentences
 from preference.training.common.output import Explanation
 from preference.training.common.progress import Step
 from preference.training.common.shared_context.rows import MicroBatch
+from preference.training.common.validation import Figures
 
 # How often the token budget is halved when memory runs out. A run that fails at an eighth of it needs another remedy.
 HALVINGS = 3
@@ -270,12 +271,24 @@ class StepTrainer(CheckpointingTrainer):
         template = _("Memory ran out; continuing with micro-batches of %(budget)s tokens.")
         self.progress.warn(template % {"budget": self._budget})
 
+    def validate(self) -> Figures:
+        """Figures of held-out data after this step; {}: none were measured."""
+        return {}
+
+    def result(self) -> dict[str, Any]:
+        """What training.json of the model says beside its steps."""
+        return {}
+
+    def outcome(self) -> str:
+        """What a finished run tells, in sentences; "" for nothing."""
+        return ""
+
     def report_step(self) -> None:
         """After an optimiser step: report it, and decide whether a checkpoint follows."""
         step = self.state.global_step
         lr = self._peak_lr * self._rate_factor(step)
         losses = dict(zip(self.loss_names, self._losses, strict=True))
-        self.progress.step(Step(step, self.plan.epoch_of(step - 1) + 1, lr, losses))
+        self.progress.step(Step(step, self.plan.epoch_of(step - 1) + 1, lr, losses, self.validate()))
         self.control.should_save = self._save_due and step < self.plan.steps
 
 

@@ -16,6 +16,7 @@ from generation.backends.hf.loading import folder_hash, is_folder
 from preference.training.common import checkpoints
 from preference.training.common.arguments import training_arguments
 from preference.training.common.command import TrainingSession
+from preference.training.common.errors import TrainingError
 from preference.training.common.lora import add_adapters, merge_adapters
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
@@ -164,18 +165,30 @@ def begin_run(
 def finish_run(trainer: StepTrainer, build: Callable[[], nn.Module], *, save_as: str, **files: Any) -> None:
     """Gather the weights, merge adapters, convert, and save: the result is an ordinary model without traces of how.
 
-    build: the model as it was before the first step. save_as: fp32 or bf16. files: further arguments of the model's
+    Where a validation chose an earlier step, the model is that step's, and the last step's goes into DIR/last. build:
+    the model as it was before the first step. save_as: fp32 or bf16. files: further arguments of the model's
     save_pretrained. Raises TrainingError.
     """
-    model: Any = trainer.finished_model(build)
+    best, last_step = trainer.best_checkpoint(), trainer.state.global_step
+    last: Any = trainer.finished_model(build)
+    chosen: Any = trainer.model_of_checkpoint(best, build) if best else last
     trainer.accelerator.end_training()  # in all processes at once, as NCCL requires
-    if model is None:
+    if last is None:
         return
-    merge_adapters(model.backbone)
-    if save_as == "bf16":
-        model.backbone.to(torch.bfloat16)
-    about = trainer.explanation | {"step": trainer.state.global_step, "saved_as": save_as}
-    save_finished(partial(model.save_pretrained, about=about, **files), trainer.output.model)
+    about = trainer.explanation | {"last_step": last_step, "saved_as": save_as} | trainer.result()
+
+    def save(model: Any, step: int, folder: Path) -> None:
+        merge_adapters(model.backbone)
+        if save_as == "bf16":
+            model.backbone.to(torch.bfloat16)
+        save_finished(partial(model.save_pretrained, about={**about, "step": step}, **files), folder)
+
+    if best:
+        try:
+            save(last, last_step, trainer.output.last)
+        except TrainingError as error:
+            trainer.progress.say(error.cause)  # the chosen one matters more
+    save(chosen, checkpoints.step_of(best) if best else last_step, trainer.output.model)
 
 
 def run_steps(
@@ -202,7 +215,9 @@ def run_steps(
         raise Stopped(stopped.signum, join_sentences(stopped.why, trainer.checkpoint_problem)) from None
     progress.state("running", _("Saving the model."))
     finish()
-    progress.state("done")
+    progress.state("done", trainer.outcome())
+    if trainer.outcome():
+        progress.say(trainer.outcome())
     progress.say(f"Done: {output.model}")
 
 

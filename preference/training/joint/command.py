@@ -3,8 +3,9 @@
     python -m preference.training.joint --data SNAPSHOT --model FOLDER_OR_ID --output DIR
 
 trains with the paper's settings on the dialogues of the split train and on those without a split. DIR/model is then an
-ordinary Hugging Face folder with its preference head beside it, without a chat template. Also in DIR: checkpoints/,
-training.json (recipe, data, base model, layout, versions), progress.jsonl, state.json and tensorboard/.
+ordinary Hugging Face folder with its preference head beside it, without a chat template. Also in DIR: last/ (the model
+of the last step, if validation chose an earlier one), checkpoints/, training.json (recipe, data, base model, layout,
+versions), progress.jsonl, state.json and tensorboard/.
 
 Several GPUs: the same after `torchrun --nproc-per-node N -m` or `accelerate launch -m`, whose configuration also
 chooses FSDP or DeepSpeed; several machines too, if they share DIR. The result is the same, because a step's
@@ -65,7 +66,7 @@ def _settings_table() -> str:
         field.name: [str(values[field.name]) for values in columns.values()]
         for field in dataclasses.fields(JointRecipe)
     }
-    lines = [f"  {name:14}" + "".join(f"{value:>12}" for value in row) for name, row in rows.items()]
+    lines = [f"  {name:16}" + "".join(f"{value:>12}" for value in row) for name, row in rows.items()]
     meaning = inspect.getdoc(JointRecipe) or ""
     return "\n".join(["settings:", *lines, "", meaning.split("\n\n", 1)[-1]])
 

@@ -13,10 +13,12 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.recipes import check_bounds
 from preference.training.common.schedule import inverse_sqrt_factor
+from preference.training.common.validation import LAST
 from preference.training.joint.quadruples import SHUFFLED, WITHIN
 
 PRECISIONS = ("auto", "fp32", "bf16")
 LAYOUTS = ("auto", "naive", "packed", "trees")
+BEST_BY = ("loss", "p_at_1", LAST)
 # May differ between a checkpoint and its continuation: they change rounding and memory, not what is computed.
 FREE = frozenset({"token_budget", "precision", "layout", "recompute"})
 # Adapters start from zero and need more than the paper's rate, which is for all weights of a large model.
@@ -37,11 +39,20 @@ LEAST = {
     "token_budget": 16,
     "lora_rank": 0,
     "lora_alpha": 1,
+    "validate_every": 0,
+    "validation_turns": 1,
+    "patience": 0,
 }
 POSITIVE = ("peak_lr", "head_lr", "epsilon")
 SHARES = ("beta1", "beta2", "weight_decay", "lora_dropout")
 FINITE = ("clip", "nll_weight", "ranking_weight")
-CHOICES = {"precision": PRECISIONS, "layout": LAYOUTS, "random_within": WITHIN, "shuffle": SHUFFLED}
+CHOICES = {
+    "precision": PRECISIONS,
+    "layout": LAYOUTS,
+    "random_within": WITHIN,
+    "shuffle": SHUFFLED,
+    "best_by": BEST_BY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,11 @@ class JointRecipe:
     memory runs out. recompute: activations in the backward pass, for a third more time and much less memory.
     lora_rank: 0 trains all weights; otherwise adapters of that rank on every linear layer, and the head. lora_alpha,
     lora_dropout: of these. Adapters need a higher peak_lr than all weights do: --lora sets both.
+    validate_every: measure the split valid every so many steps and at the last one, 0: at the end of every epoch, None:
+    never. The default is None, because a validation takes time, and choosing a step by it changes which weights a run
+    ends with. validation_turns: at most so many, drawn by the seed and the same at each validation. best_by: the run
+    saves the weights of the validation with the lowest joint loss (loss) or the highest P@1 by preference score
+    (p_at_1), or always the last ones (last). patience: stop after so many validations without a better one, 0: never.
     """
 
     context: int = 384
@@ -96,13 +112,32 @@ class JointRecipe:
     lora_rank: int = 0
     lora_alpha: int = 32
     lora_dropout: float = 0.0
+    validate_every: int | None = None
+    validation_turns: int = 500
+    best_by: str = "loss"
+    patience: int = 0
 
     def __post_init__(self) -> None:
         check_bounds(self, least=LEAST, finite=FINITE, positive=POSITIVE, shares=SHARES, choices=CHOICES)
+        self._check_patience()
         if self.nll_weight == self.ranking_weight == 0:
             raise TrainingError(
                 _("nll_weight and ranking_weight are both 0, so nothing would be learned."),
                 _("Give one of them a weight, for example --set nll_weight=1."),
+            )
+
+    def _check_patience(self) -> None:
+        """Raise TrainingError for patience with nothing to wait for."""
+        if self.patience and self.validate_every is None:
+            raise TrainingError(
+                _("patience is %(patience)s, but the run is never validated.") % {"patience": self.patience},
+                _("Say how often, for example --set validate_every=0 for the end of every epoch."),
+            )
+        if self.patience and self.best_by == LAST:
+            raise TrainingError(
+                _("patience is %(patience)s, but with best_by=last no validation is better than another.")
+                % {"patience": self.patience},
+                _("Set best_by to loss or p_at_1."),
             )
 
     def rate_factor(self, step: int) -> float:

@@ -9,6 +9,7 @@ model minutes to load.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -37,6 +38,7 @@ from preference.training.joint.layouts.micro_batches import Layout
 from preference.training.joint.recipe import FREE, JointRecipe
 from preference.training.joint.step_plan import QuadruplePlan
 from preference.training.joint.trainer import JointTrainer
+from preference.training.joint.validation import VALID, HeldOutTurns, draw_validation
 
 BUDGET = TokenBudget(gpu=16_384, cpu=1024)
 
@@ -66,7 +68,8 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
     Raises TrainingError.
     """
     session.progress.state("running", _("Reading the data."))
-    dialogues = read_training_dialogues(options.data)
+    everything = read_dialogues(options.data)
+    dialogues = training_dialogues(everything, options.data)
     plan = QuadruplePlan(dialogues, recipe)
     args, model = load_model(options, recipe, session, partial(build_model, options.model, recipe))
     encoder = Encoder(
@@ -78,13 +81,19 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
     )
     budget = BUDGET.choose(recipe.token_budget, args.device.type)
     layout = choose_layout(model, dialogues, encoder, name=recipe.layout, token_budget=budget)
+    held_out, validation_notes = turns_to_validate(
+        everything, recipe, encoder, share_contexts=layout.name != "naive"
+    )
     explanation = explain_run(
         options,
         recipe,
         args,
         base_config=model.config,
-        data={"dialogues": len(dialogues)},
-        layout={"name": layout.name, "notes": [*model.notes, *encoder.notes, *layout.notes]},
+        data={"dialogues": len(dialogues)} | ({"validation": held_out.counts} if held_out else {}),
+        layout={
+            "name": layout.name,
+            "notes": [*model.notes, *encoder.notes, *layout.notes, *validation_notes],
+        },
         amount={"steps": plan.steps, "quadruples_an_epoch": plan.quadruples},
     )
     amount = f"{len(dialogues)} dialogues, {plan.quadruples} quadruples an epoch, {plan.steps} steps of {recipe.batch}."
@@ -94,6 +103,7 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
         model,
         args,
         recipe=recipe,
+        held_out=held_out,
         plan=plan,
         batching_for=lambda tokens: Layout(layout.name, dialogues, encoder, token_budget=tokens),
         token_budget=budget,
@@ -103,9 +113,8 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
     )
 
 
-def read_training_dialogues(data: Path) -> list[TrainingDialogue]:
+def training_dialogues(dialogues: Sequence[TrainingDialogue], data: Path) -> list[TrainingDialogue]:
     """The dialogues of the split `train` and those without a split. Raises TrainingError if none is left."""
-    dialogues = read_dialogues(data)
     chosen = [dialogue for dialogue in dialogues if dialogue.split in ("train", "")]
     if not chosen:
         raise TrainingError(
@@ -118,6 +127,23 @@ def read_training_dialogues(data: Path) -> list[TrainingDialogue]:
             _("Take a snapshot that has training dialogues."),
         )
     return chosen
+
+
+def turns_to_validate(
+    dialogues: Sequence[TrainingDialogue], recipe: JointRecipe, encoder: Encoder, *, share_contexts: bool
+) -> tuple[HeldOutTurns | None, list[str]]:
+    """The turns of the split `valid`, None if the recipe never validates or there are none; and notes on that."""
+    if recipe.validate_every is None:
+        return None, []
+    valid = [dialogue for dialogue in dialogues if dialogue.split == VALID]
+    quadruples = draw_validation(valid, recipe)
+    if quadruples:
+        return HeldOutTurns(valid, quadruples, encoder, share_contexts=share_contexts), []
+    note = _(
+        "The split valid has no turns to rank, with candidates and with random replies from another dialogue, so "
+        "that the run is not validated: it takes all its steps and ends with the last weights."
+    )
+    return None, [note]
 
 
 def build_model(source: str, recipe: JointRecipe) -> JointModel:

@@ -19,14 +19,14 @@ ANSWER = ["Yes, I like tea.", "Long, and in the rain.", "我很好，谢谢。",
 ODD = ["Tea tea tea.", "Fine fine.", "喝喝喝。", "Today.", "Hello hello there.", "Rain you."]
 
 
-def dialogue(number: int, turns: int = 4, candidates: int = 3) -> dict[str, Any]:
+def dialogue(number: int, turns: int = 4, candidates: int = 3, split: str = "train") -> dict[str, Any]:
     random = Random(number)
     conversation = []
     for position in range(turns):
         said = random.choice(ANSWER if position % 2 else ASK) + f" {number}-{position}"
         shown = random.sample(ODD, candidates) if position else []
         conversation.append({"utterance": said, "response_candidates": shown, "action": "select"})
-    return {"dialogue_id": f"d{number}", "split": "train", "conversation": conversation}
+    return {"dialogue_id": f"d{number}", "split": split, "conversation": conversation}
 
 
 def write_dialogues(path: Path, dialogues: list[dict[str, Any]]) -> Path:

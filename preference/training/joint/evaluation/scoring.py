@@ -25,10 +25,10 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.shared_context.filling import ROW_TOKENS, RowGroup, group_by_budget
 from preference.training.common.shared_context.probe import why_not_shared
-from preference.training.common.shared_context.rows import Row, Tokens
+from preference.training.common.shared_context.rows import MicroBatch, Row, Tokens
 from preference.training.joint.encoding import Encoder
-from preference.training.joint.joint_model import JointModel
-from preference.training.joint.layouts.collate import collate
+from preference.training.joint.joint_model import JointModel, JointOutput
+from preference.training.joint.layouts.collate import CollatedReplies, collate
 from preference.training.joint.layouts.trunk import Trunk, fits
 from preference.training.joint.quadruples import draw_quadruples
 
@@ -72,7 +72,7 @@ class TurnScores:
 
 
 @dataclass(frozen=True, slots=True)
-class _TurnToScore:
+class TurnToScore:
     """place: among all turns. random: a reply of another dialogue, or None."""
 
     place: int
@@ -131,9 +131,7 @@ def score_turns(
     turns = _turns_to_score(dialogues, seed)
     if share_contexts is None:
         share_contexts = not why_not_shared(model.backbone, encoder.context_limit + encoder.reply_limit)
-    rows = list(
-        _tree_rows(dialogues, turns, encoder) if share_contexts else _plain_rows(dialogues, turns, encoder)
-    )
+    rows = rows_of_turns(dialogues, turns, encoder, share_contexts=share_contexts)
     scores: Scores[ReplyName] = {}
     was_training, done = model.training, 0
     model.eval()
@@ -150,7 +148,7 @@ def score_turns(
     return [_turn_scores(turn, scores) for turn in turns]
 
 
-def _turns_to_score(dialogues: Sequence[TrainingDialogue], seed: int) -> list[_TurnToScore]:
+def _turns_to_score(dialogues: Sequence[TrainingDialogue], seed: int) -> list[TurnToScore]:
     """Every turn with a random reply, or without one if no other dialogue has a reply to give.
 
     Drawn as in training (epoch 0 of the seed); only the pairs with a random reply need it, the rankings do not.
@@ -166,56 +164,75 @@ def _turns_to_score(dialogues: Sequence[TrainingDialogue], seed: int) -> list[_T
         for place, turn in enumerate(dialogue.turns)
     ]
     return [
-        _TurnToScore(number, index, turn, random_replies.get((index, place)))
+        TurnToScore(number, index, turn, random_replies.get((index, place)))
         for number, (index, place, turn) in enumerate(turns)
     ]
 
 
+def rows_of_turns(
+    dialogues: Sequence[TrainingDialogue],
+    turns: Sequence[TurnToScore],
+    encoder: Encoder,
+    *,
+    share_contexts: bool,
+    learn_all: bool = True,
+) -> list[Row]:
+    """Rows with all replies of the turns, each named (place, number).
+
+    turns: those of a dialogue together and in its order. learn_all: False to get probabilities of the human replies
+    alone, which saves the logits of all others.
+    """
+    arrange = _tree_rows if share_contexts else _plain_rows
+    return list(arrange(dialogues, turns, encoder, learn_all=learn_all))
+
+
 def _plain_rows(
-    dialogues: Sequence[TrainingDialogue], turns: Sequence[_TurnToScore], encoder: Encoder
+    dialogues: Sequence[TrainingDialogue], turns: Sequence[TurnToScore], encoder: Encoder, *, learn_all: bool
 ) -> Iterator[Row]:
     """Every reply in a row of its own, with its own copy of the context: for models that cannot share one."""
     for turn in turns:
         context = _context(dialogues[turn.dialogue], turn.turn, encoder)
         for number, text in turn.replies.items():
             row = Row()
-            encoder.add_reply(row, text, row.add(context), name=(turn.place, number), learned=True)
+            learned = learn_all or number == HUMAN
+            encoder.add_reply(row, text, row.add(context), name=(turn.place, number), learned=learned)
             yield row
 
 
 def _tree_rows(
-    dialogues: Sequence[TrainingDialogue], turns: Sequence[_TurnToScore], encoder: Encoder
+    dialogues: Sequence[TrainingDialogue], turns: Sequence[TurnToScore], encoder: Encoder, *, learn_all: bool
 ) -> Iterator[Row]:
     """Trees of about ROW_TOKENS at most; a turn whose context or reply would be cut has a row of its own."""
     trunk: Trunk | None = None
     for turn in turns:
         dialogue = dialogues[turn.dialogue]
         if not fits(dialogue, turn.turn.position, encoder):
-            yield _packed_row(dialogue, turn, encoder)
+            yield _packed_row(dialogue, turn, encoder, learn_all=learn_all)
             continue
         if trunk is None or trunk.dialogue is not dialogue or trunk.row.tokens >= ROW_TOKENS:
             if trunk:
                 yield trunk.row
             trunk = Trunk(dialogue, encoder)
-        _add_turn(trunk, turn)
+        _add_turn(trunk, turn, learn_all=learn_all)
     if trunk:
         yield trunk.row
 
 
-def _add_turn(trunk: Trunk, turn: _TurnToScore) -> None:
+def _add_turn(trunk: Trunk, turn: TurnToScore, *, learn_all: bool) -> None:
     """Extend the trunk up to the human reply and hang all other replies beside it."""
     context = trunk.grow_to_reply(turn.turn.position, (turn.place, HUMAN))
     for number, text in turn.replies.items():
         if number != HUMAN:
-            trunk.add_leaf(text, context, (turn.place, number), learned=True)
+            trunk.add_leaf(text, context, (turn.place, number), learned=learn_all)
 
 
-def _packed_row(dialogue: TrainingDialogue, turn: _TurnToScore, encoder: Encoder) -> Row:
+def _packed_row(dialogue: TrainingDialogue, turn: TurnToScore, encoder: Encoder, *, learn_all: bool) -> Row:
     """All replies of one turn on one copy of its context, whose oldest utterances were dropped."""
     row = Row()
     context = row.add(_context(dialogue, turn.turn, encoder))
     for number, text in turn.replies.items():
-        encoder.add_reply(row, text, context, name=(turn.place, number), learned=True)
+        learned = learn_all or number == HUMAN
+        encoder.add_reply(row, text, context, name=(turn.place, number), learned=learned)
     return row
 
 
@@ -225,16 +242,31 @@ def _context(dialogue: TrainingDialogue, turn: Turn, encoder: Encoder) -> Tokens
 
 @torch.inference_mode()
 def score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores[Any]:
-    """Scores of every reply of these rows by its name, in one forward pass; they may be NaN if the model is broken.
+    """Scores of every reply of these rows by its name, in one forward pass; they may be NaN if the model is broken."""
+    collated = collate(rows, pad)
+    inputs = scoring_inputs(collated)
+    output = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()})
+    return scores_of_replies(output, collated)
+
+
+def scoring_inputs(collated: CollatedReplies) -> MicroBatch:
+    """Arguments of JointModel.forward, with the totals of a step that does not exist.
+
+    Only the losses are divided by them, and these are not used.
+    """
+    total = torch.tensor(1)
+    return collated.tensors | {"tokens_in_step": total, "pairs_in_step": total}
+
+
+def scores_of_replies(output: JointOutput, collated: CollatedReplies) -> Scores[Any]:
+    """Scores of every reply by its name, from what the model returned for these rows.
 
     The model returns the loss of every target, (N,); summed by the reply that each belongs to they are -log p(r | c).
-    In fp64, because replies of a hundred tokens add up a hundred rounded numbers.
+    In fp64, because replies of a hundred tokens add up a hundred rounded numbers. A reply that is not learned has no
+    log-probability, and 0 tokens.
     """
-    collated = collate(rows, pad)
-    total = torch.tensor(1)
-    # Totals of a step that does not exist: only the losses are divided by them, and these are not used.
-    inputs = collated.tensors | {"tokens_in_step": total, "pairs_in_step": total}
-    output = model(**{name: tensor.to(model.device) for name, tensor in inputs.items()})
+    if output.token_nll is None or output.scores is None:
+        raise TypeError("The output of a forward pass has scores and the loss of every target.")
     place = {name: number for number, name in enumerate(collated.replies)}
     owners = torch.tensor([place[name] for name in collated.learned])  # (N,): which reply a target belongs to
     sums = torch.zeros(len(place), dtype=torch.float64)
@@ -244,7 +276,7 @@ def score_rows(model: JointModel, rows: Sequence[Row], pad: int) -> Scores[Any]:
     return dict(zip(collated.replies, values, strict=True))
 
 
-def _turn_scores(turn: _TurnToScore, all_scores: Scores[ReplyName]) -> TurnScores:
+def _turn_scores(turn: TurnToScore, all_scores: Scores[ReplyName]) -> TurnScores:
     """The scores of one turn's replies, put back in their order."""
     scores = {
         number: _reply_score(text, all_scores[turn.place, number]) for number, text in turn.replies.items()

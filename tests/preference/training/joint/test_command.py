@@ -25,7 +25,7 @@ from tests.preference.training.conftest import (
 
 def test_help_names_every_setting_with_the_value_of_each_recipe() -> None:
     text = parser().format_help()
-    assert "  batch                  168          32" in text
+    assert "  batch                    168          32" in text
     assert "torchrun" in text
     assert "linear warm-up" in text
 

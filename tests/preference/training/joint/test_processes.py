@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +28,13 @@ from tests.preference.training.conftest import (
 def test_two_processes_give_the_loss_curve_of_one_whatever_precision_the_launcher_has(
     trains: Trains, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # 27 quadruples per epoch: the last step has only one, so that one process has nothing to learn from.
-    data = write_dialogues(tmp_path / "data.jsonl", [dialogue(n, turns=4 + n % 3) for n in range(7)])
+    # 27 quadruples per epoch: the last step has only one, so that one process has nothing to learn from. Of the three
+    # held-out dialogues one process takes two, so that the other has nothing to measure meanwhile.
+    learned = [dialogue(n, turns=4 + n % 3) for n in range(7)]
+    held_out = [dialogue(n, turns=4, split="valid") for n in range(20, 23)]
+    data = write_dialogues(tmp_path / "data.jsonl", learned + held_out)
     one, two = tmp_path / "one", tmp_path / "two"
-    settings = ("batch=13",)
+    settings = ("batch=13", "validate_every=2")
     assert trains(one, data=data, settings=settings) == 0
     # The launcher's precision must not count: the recipe says fp32.
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
@@ -38,27 +43,44 @@ def test_two_processes_give_the_loss_curve_of_one_whatever_precision_the_launche
         expected = [line[name] for line in progress_of(one)]
         assert [line[name] for line in progress_of(two)] == pytest.approx(expected, abs=1e-5)
     assert state_of(two)["state"] == "done"
+    assert validated(two) == [pytest.approx(figures, abs=1e-5) for figures in validated(one)]
+    assert len(validated(two)) == 3
+    assert (
+        about(two)["validation"]["best_step"] == about(one)["validation"]["best_step"] == about(two)["step"]
+    )
     mine, theirs = weights_of(one), weights_of(two)
     assert max(float((mine[name] - theirs[name]).abs().max()) for name in mine) < 1e-4
 
 
 @pytest.mark.slow
-def test_weights_spread_by_fsdp_learn_what_whole_ones_do(
-    trains: Trains, dialogues: Path, tmp_path: Path
-) -> None:
+def test_weights_spread_by_fsdp_learn_what_whole_ones_do(trains: Trains, tmp_path: Path) -> None:
     """Also if the launcher asks for loading in one process only, where the others could not try out the model."""
+    held_out = [dialogue(n, split="valid") for n in range(20, 23)]
+    dialogues = write_dialogues(tmp_path / "data.jsonl", [dialogue(n) for n in range(8)] + held_out)
     model = save_tiny(tmp_path / "model", "qwen3")  # with tied embeddings
     whole, spread = tmp_path / "whole", tmp_path / "spread"
-    torchrun(
-        "tests.preference.training.sharded", *command(dialogues, model, spread, "--checkpoint-steps", "2")
-    )
+    # At this rate the second step is the best, whose weights come back from a sharded checkpoint.
+    settings = ("validate_every=2", "peak_lr=0.1")
+    arguments = command(dialogues, model, spread, "--checkpoint-steps", "2", settings=settings)
+    torchrun("tests.preference.training.sharded", *arguments)
     assert (newest(spread / "checkpoints") or spread).joinpath("pytorch_model_fsdp_0").is_dir()
 
-    assert trains(whole, model=model) == 0
+    assert trains(whole, data=dialogues, model=model, settings=settings) == 0
     losses = [[line["loss"] for line in progress_of(output)] for output in (whole, spread)]
     assert losses[1] == pytest.approx(losses[0], abs=1e-5)
+    assert validated(spread) == [pytest.approx(figures, abs=1e-4) for figures in validated(whole)]
+    assert about(spread)["step"] == about(whole)["step"] < 6
     mine, theirs = weights_of(whole), weights_of(spread)
     assert max(float((mine[name] - theirs[name]).abs().max()) for name in mine) < 1e-4
+
+
+def validated(output: Path) -> list[dict[str, float]]:
+    return [line["valid"] for line in progress_of(output) if "valid" in line]
+
+
+def about(output: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((output / "model" / "training.json").read_text())
+    return found
 
 
 def torchrun(module: str, *arguments: str) -> None:

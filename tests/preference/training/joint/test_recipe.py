@@ -26,6 +26,16 @@ def test_one_of_the_losses_needs_a_weight() -> None:
         JointRecipe(nll_weight=0, ranking_weight=0)
 
 
+def test_patience_needs_validations_of_which_one_is_the_best() -> None:
+    assert JointRecipe(validate_every=0, patience=2).best_by == "loss"
+    with pytest.raises(TrainingError, match="the run is never validated") as refused:
+        JointRecipe(patience=2)
+    assert "validate_every=0" in refused.value.remedy
+    with pytest.raises(TrainingError, match="no validation is better than another") as refused:
+        JointRecipe(validate_every=5, patience=2, best_by="last")
+    assert "p_at_1" in refused.value.remedy
+
+
 def test_a_recipe_cannot_be_edited() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         diamante().batch = 3  # type: ignore[misc]
@@ -62,6 +72,11 @@ def test_no_warmup_begins_at_the_peak() -> None:
         ("weight_decay", 1.0, "weight_decay is 1.0, and must be at least 0 and less than 1."),
         ("random_within", "topic", "random_within is 'topic', and must be one of language, domain."),
         ("shuffle", "words", "shuffle is 'words', and must be one of dialogues, turns."),
+        ("validate_every", -1, "validate_every is -1, and must be at least 0."),
+        ("validation_turns", 0, "validation_turns is 0, and must be at least 1."),
+        ("validation_turns", 10**9, "validation_turns is 1000000000, and must be at most 1000000."),
+        ("patience", -1, "patience is -1, and must be at least 0."),
+        ("best_by", "mrr", "best_by is 'mrr', and must be one of loss, p_at_1, last."),
         ("precision", "fp8", "precision is 'fp8', and must be one of auto, fp32, bf16."),
         ("layout", "tree", "layout is 'tree', and must be one of auto, naive, packed, trees."),
     ],
