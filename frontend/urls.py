@@ -23,7 +23,7 @@ from frontend.pages.expert_review import review
 from frontend.pages.jobs import job, job_list
 from frontend.pages.labelling import agreement, confirmations, disagreement, disputes, schema
 from frontend.pages.labelling import workbench as labelling_workbench
-from frontend.pages.learning import evaluations, models, sharing, training
+from frontend.pages.learning import evaluations, models, sharing, training, training_comparison
 from frontend.pages.onboarding import admission, admission_test, guidelines, threads
 from frontend.pages.projects import (
     copying,
@@ -94,6 +94,7 @@ urlpatterns = [
     *hub_token.urlpatterns,
     *snapshots.urlpatterns,
     *training.urlpatterns,
+    *training_comparison.urlpatterns,
     *models.urlpatterns,
     *sharing.urlpatterns,
     *evaluations.urlpatterns,

@@ -19,8 +19,9 @@ def draw_lines(
     y: str,
     description: str,
     at: Sequence[float] | None = None,
+    bridges_gaps: bool = False,
 ) -> Markup:
-    """A line for each series, with its intervals as a band. None leaves a gap.
+    """A line for each series, with its intervals as a band. None leaves a gap, unless the line bridges_gaps.
 
     at: the number of each label, positive and ascending, for a logarithmic axis; None: labels are equally far apart.
     """
@@ -30,17 +31,22 @@ def draw_lines(
         axes = VerticalAxes(width, scale, y)
         slots = axes.slots_by_logarithm(at) if at else axes.slots(len(labels))
         middles = [left + thickness / 2 for left, thickness in slots]
-        curves = [_draw_curve(axes, middles, marks, number) for number, marks in enumerate(series, start=1)]
+        segments = [
+            _join(middles, marks) if bridges_gaps else _split_at_gaps(middles, marks) for marks in series
+        ]
+        curves = [_draw_curve(axes, points, number) for number, points in enumerate(segments, start=1)]
         names = axes.draw_uneven_labels(labels, slots) if at else axes.draw_labels(labels, slots)
         return join([axes.draw_grid(), *curves, names, axes.draw_name(x)])
 
     return draw_both_widths(draw, HEIGHT, description)
 
 
-def _draw_curve(
-    axes: VerticalAxes, middles: Sequence[float], marks: Sequence[Mark | None], number: int
-) -> Markup:
-    return join(_draw_segment(axes, points, number) for points in _split_at_gaps(middles, marks))
+def _draw_curve(axes: VerticalAxes, segments: Iterable[Sequence[tuple[float, Mark]]], number: int) -> Markup:
+    return join(_draw_segment(axes, points, number) for points in segments)
+
+
+def _join(middles: Sequence[float], marks: Sequence[Mark | None]) -> list[list[tuple[float, Mark]]]:
+    return [[(x, mark) for x, mark in zip(middles, marks, strict=True) if mark]]
 
 
 def _split_at_gaps(

@@ -1,11 +1,12 @@
-"""The loss of a training run."""
+"""The loss of a training run, and what it measured of held-out turns."""
 
 from collections.abc import Sequence
+from dataclasses import astuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from frontend.charts.chart import Cell, Chart
+from frontend.charts.chart import Cell, Chart, round_value
 from plots.lines import draw_lines
 from plots.marks import Mark
 from preference.runs.selectors import Curve, Point
@@ -15,30 +16,76 @@ DIGITS = 4
 
 
 def draw_loss(curve: Curve) -> Chart:
-    """The loss by step, of a joint training with its two parts. Points of a long run are means over several steps."""
+    """The loss by step, of a joint training with its two parts and that of held-out turns.
+
+    Points of a long run are means over several steps.
+    """
     title = _("Does the loss fall?")
     words = {"loss": _("loss"), "nll": _("NLL of the human reply"), "ranking": _("ranking")}
     is_joint = not curve.points or curve.points[-1].nll is not None
     keys = ("loss", "nll", "ranking") if is_joint else ("loss",)
     names = [words[key] for key in keys]
-    parts = [[getattr(point, key) or 0.0 for point in curve.points] for key in keys]
-    labels = [str(point.step) for point in curve.points]
-    series = [
-        [_mark(point, name, value) for point, value in zip(curve.points, values, strict=True)]
-        for name, values in zip(names, parts, strict=True)
-    ]
-    x, y = _("step"), _("nats")
-    svg = draw_lines(labels, series, x=x, y=y, description=title) if curve.points else ""
+    columns = [[getattr(point, key) or 0.0 for point in curve.points] for key in keys]
+    if is_validated(curve):
+        names.append(held_out_loss())
+        columns.append([point.valid and point.valid.loss for point in curve.points])
+    svg = _draw(curve, names, columns, title, _("nats"))
     rows: list[list[Cell]] = [
-        [_span(point), point.epoch, *(round(getattr(point, key) or 0.0, DIGITS) for key in keys),
+        [_span(point), point.epoch, *(round_value(column[at], DIGITS) for column in columns),
          f"{point.lr:.3g}", round(point.seconds, 1)]
-        for point in curve.points
+        for at, point in enumerate(curve.points)
     ]  # fmt: skip
-    head = [x, _("epoch"), *names, _("learning rate"), _("seconds")]
+    head = [_("step"), _("epoch"), *names, _("learning rate"), _("seconds")]
     return Chart("loss", title, _note(curve.points, is_joint=is_joint), head, rows, svg, names)
 
 
-def _mark(point: Point, name: str, value: float) -> Mark:
+def draw_held_out(curve: Curve) -> Chart:
+    """What a joint training measured of held-out turns: how well it ranks, and in the table also its losses."""
+    title = _("Does it rank what people wrote first?")
+    names = [p_at_1(), _("pairs in the right order")]
+    measured = [(point, point.valid) for point in curve.points if point.valid]
+    keys = ("p_at_1", "pair_accuracy")
+    columns = [[point.valid and getattr(point.valid, key) for point in curve.points] for key in keys]
+    svg = _draw(curve, names, columns, title, _("share"))
+    rows: list[list[Cell]] = [
+        [_span(point), point.epoch, *(round(value, DIGITS) for value in astuple(valid))]
+        for point, valid in measured
+    ]
+    losses = [held_out_loss(), _("NLL of the human reply"), _("ranking")]
+    head = [_("step"), _("epoch"), *losses, *names]
+    note = _("Turns of the split “valid”, by preference score among all candidates shown.")
+    return Chart("ranking", title, note, head, rows, svg, names)
+
+
+def is_validated(curve: Curve) -> bool:
+    return any(point.valid for point in curve.points)
+
+
+def held_out_loss() -> str:
+    return _("loss on held-out turns")
+
+
+def p_at_1() -> str:
+    return _("P@1 on held-out turns")
+
+
+def _draw(
+    curve: Curve, names: Sequence[str], columns: Sequence[Sequence[float | None]], title: str, y: str
+) -> str:
+    """A line for each column; between validations the line goes on."""
+    series = [
+        [_mark(point, name, value) for point, value in zip(curve.points, values, strict=True)]
+        for name, values in zip(names, columns, strict=True)
+    ]
+    labels = [str(point.step) for point in curve.points]
+    if not labels:
+        return ""
+    return draw_lines(labels, series, x=_("step"), y=y, description=title, bridges_gaps=True)
+
+
+def _mark(point: Point, name: str, value: float | None) -> Mark | None:
+    if value is None:
+        return None
     return Mark(value, f"{_('step %(steps)s') % {'steps': _span(point)}} · {name} {value:.3f}")
 
 

@@ -19,7 +19,8 @@ class TrainingRun(models.Model):
     options: of an assessor {"question", "models"}, else empty. recipe, changes: the recipe's name and the settings that
     differ from it. folder: relative to MODELS_ROOT; empty after removal. layout: of the trainer's rows. message: notes
     and warnings of the trainer. latest: the newest line of progress.jsonl ({"step", "steps", "epoch", "loss", "nll",
-    "ranking", "lr", "seconds", "eta_seconds"}; only joint trainings have nll and ranking).
+    "ranking", "lr", "seconds", "eta_seconds"}; only joint trainings have nll and ranking, and "valid" where the step
+    was validated).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -39,10 +40,22 @@ def run_for(user: User, run_id: UUID) -> TrainingRun:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOutFigures:
+    """What a joint training measured of the split valid: losses in nats, shares from 0 to 1."""
+
+    loss: float
+    nll: float
+    ranking: float
+    p_at_1: float
+    pair_accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """The mean over steps `first` to `step` of a training. Losses in nats; seconds since it began.
 
-    loss = nll + ranking in a joint training; both are None in others.
+    loss = nll + ranking in a joint training; both are None in others. valid: the mean over the validations of these
+    steps, None without any.
     """
 
     first: int
@@ -53,6 +66,7 @@ class Point:
     ranking: float | None
     lr: float
     seconds: float
+    valid: HeldOutFigures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +120,75 @@ def _point(lines: Sequence[Line]) -> Point:
         name: sum(line[name] for line in lines) / len(lines) if name in last else None for name in AVERAGED
     }
     newest = {name: last[name] for name in ("step", "epoch", "lr", "seconds")}
-    return Point(first=lines[0]["step"], **newest, **means)
+    return Point(first=lines[0]["step"], **newest, **means, valid=_mean_of_validations(lines))
+
+
+def _mean_of_validations(lines: Sequence[Line]) -> HeldOutFigures | None:
+    found = [line["valid"] for line in lines if "valid" in line]
+    if not found:
+        return None
+    names = (field.name for field in fields(HeldOutFigures))
+    return HeldOutFigures(**{name: sum(one[name] for one in found) / len(found) for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What was measured after a step."""
+
+    step: int
+    figures: HeldOutFigures
+
+
+@dataclass(frozen=True, slots=True)
+class RunCurve:
+    """A training beside others. points: of the same steps as those of the others, by their last step.
+
+    steps: made so far. loss: of the last step, in nats. validations: the oldest first.
+    """
+
+    run: TrainingRun
+    points: dict[int, Point]
+    steps: int
+    loss: float
+    validations: Sequence[Validation]
+
+    @property
+    def last(self) -> Validation | None:
+        return self.validations[-1] if self.validations else None
+
+    @property
+    def lowest_loss(self) -> Validation | None:
+        """The first validation with the lowest loss."""
+        return min(self.validations, key=lambda one: one.figures.loss, default=None)
+
+    @property
+    def highest_p_at_1(self) -> Validation | None:
+        """The first validation with the highest P@1."""
+        return max(self.validations, key=lambda one: one.figures.p_at_1, default=None)
+
+
+def curves_of(runs: Sequence[TrainingRun], *, most: int) -> tuple[list[int], list[RunCurve]]:
+    """Several trainings over the same steps, as means over equally many steps: the last step of each point, and the
+    trainings that have made a step, with their points by that step.
+
+    At most `most` points. Trainings without files are left out.
+    """
+    lines = {run.pk: list(_lines(folder_of_run(run) / CURVE)) for run in runs if run.folder}
+    longest = max((found[-1]["step"] for found in lines.values() if found), default=0)
+    if not longest:
+        return [], []
+    size = -(-longest // most)
+    ends = [min(end, longest) for end in range(size, longest + size, size)]
+    return ends, [_run_curve(run, lines[run.pk], size, ends) for run in runs if lines.get(run.pk)]
+
+
+def _run_curve(run: TrainingRun, lines: Sequence[Line], size: int, ends: Sequence[int]) -> RunCurve:
+    groups = groupby(lines, key=lambda line: (line["step"] - 1) // size)
+    points = {ends[number]: _point(list(group)) for number, group in groups}
+    measured = [
+        Validation(line["step"], figures) for line in lines if (figures := _mean_of_validations([line]))
+    ]
+    return RunCurve(run, points, lines[-1]["step"], lines[-1]["loss"], measured)
 
 
 def log_of(run: TrainingRun) -> Path:

@@ -59,6 +59,18 @@ class TrainingInput(StrictSerializer):
     )
 
 
+class HeldOutSerializer(serializers.Serializer[Any]):
+    """What was measured of the split valid; losses in nats."""
+
+    loss = serializers.FloatField(help_text="nll + ranking, weighted as in the recipe.")
+    nll = serializers.FloatField()
+    ranking = serializers.FloatField()
+    p_at_1 = serializers.FloatField(
+        help_text="Share of turns whose human reply has the highest preference score."
+    )
+    pair_accuracy = serializers.FloatField(help_text="Share of ranked pairs in the right order.")
+
+
 class LatestSerializer(serializers.Serializer[Any]):
     """The newest step; empty before the first. Only joint trainings have nll and ranking."""
 
@@ -68,6 +80,7 @@ class LatestSerializer(serializers.Serializer[Any]):
     loss = serializers.FloatField(required=False, help_text="nll + ranking, in nats.")
     nll = serializers.FloatField(required=False)
     ranking = serializers.FloatField(required=False)
+    valid = HeldOutSerializer(required=False, help_text="Only if this step was validated.")
     lr = serializers.FloatField(required=False)
     seconds = serializers.FloatField(required=False, help_text="Time since the start.")
     eta_seconds = serializers.FloatField(required=False, help_text="Estimated time left.")
@@ -121,6 +134,9 @@ class PointSerializer(serializers.Serializer[Any]):
     ranking = serializers.FloatField(allow_null=True, help_text="null except in joint trainings.")
     lr = serializers.FloatField()
     seconds = serializers.FloatField()
+    valid = HeldOutSerializer(
+        allow_null=True, help_text="Mean over the validations of these steps; null without any."
+    )
 
 
 class CurveSerializer(serializers.Serializer[Any]):

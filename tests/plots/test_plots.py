@@ -26,6 +26,13 @@ def test_a_line_breaks_where_nobody_wrote() -> None:
     assert drawn.count('class="curve c1"') == 2 * len(svg.WIDTHS)
 
 
+def test_a_line_of_rare_points_goes_on_between_them() -> None:
+    marks = [None, Mark(10, "a"), None, None, Mark(20, "b"), None]
+    drawn = draw_lines(list("123456"), [marks], x="step", y="nats", description="Loss", bridges_gaps=True)
+    assert drawn.count('class="curve c1"') == len(svg.WIDTHS)
+    assert drawn.count("<circle") == 2 * len(svg.WIDTHS)
+
+
 def test_long_names_are_clipped_but_complete_in_the_tooltip() -> None:
     name = "A very long name of somebody who writes a great deal"
     drawn = draw_rows([name], [[Mark(1, "1 s")]], x="s", description="Pace")

@@ -35,9 +35,9 @@ def chosen_kind(request: HttpRequest, project: Project) -> ModelKind:
     return next((kind for kind in kinds if kind == request.GET.get("kind")), kinds[0])
 
 
-def kind_links(project: Project, current: str) -> list[dict[str, Any]]:
-    """Links to the form of every kind; [] if there is only one."""
-    kinds, url = kinds_of_project(project), reverse("training_new", args=[project.slug])
+def kind_links(project: Project, current: str, page: str = "training_new") -> list[dict[str, Any]]:
+    """Links to a page for every kind; [] if there is only one. page: the name of its URL."""
+    kinds, url = kinds_of_project(project), reverse(page, args=[project.slug])
     if len(kinds) < 2:
         return []
     return [{"label": kind.label, "url": f"{url}?kind={kind}", "current": kind == current} for kind in kinds]

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from accounts.models import User
 from common.refusals import NotFound, Refusal
 from frontend.charts.files import chart_file
-from frontend.charts.training import POINTS, draw_loss
+from frontend.charts.training import POINTS, draw_held_out, draw_loss, is_validated
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.learning.evaluator_training import chosen_kind, evaluator_new, kind_links, model_states
 from frontend.pages.learning.training_form import (
@@ -49,6 +49,7 @@ from projects.selectors import project_for
 PAGE_SIZE = 20
 COMPARED = 20  # earlier trainings whose speed predicts how long a new one takes
 TAIL = 6000  # bytes of the log that a page shows
+CHARTS = {"loss": draw_loss, "ranking": draw_held_out}
 LAYOUTS = {
     "trees": gettext_lazy("Dialogue trees: what a dialogue's turns share is computed once."),
     "packed": gettext_lazy("Packed quadruples: a turn's three replies share its context."),
@@ -104,10 +105,10 @@ def training_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _linked_snapshot(request: HttpRequest, project: Project) -> Snapshot | None:
     snapshot_id = request.GET.get("snapshot", "")
-    return usable_snapshots(project).filter(pk=snapshot_id).first() if _is_uuid(snapshot_id) else None
+    return usable_snapshots(project).filter(pk=snapshot_id).first() if is_uuid(snapshot_id) else None
 
 
-def _is_uuid(text: str) -> bool:
+def is_uuid(text: str) -> bool:
     try:
         UUID(text)
     except ValueError:
@@ -192,8 +193,10 @@ def _run_context(run: TrainingRun) -> dict[str, Any]:
         card = read_json(folder_of_run(run) / "training.json")
     elif model:
         card = model.config
+    curve = _curve(run)
     return {
-        "chart": draw_loss(_curve(run)),
+        "chart": draw_loss(curve),
+        "held_out": draw_held_out(curve) if is_validated(curve) else None,
         "about": card,
         "settings": settings_of_run(run, card.get("recipe", {}) | run.changes),
         "changed": settings_of_run(run, run.changes),
@@ -245,12 +248,12 @@ def _run_in(user: User, slug: str, run_id: UUID) -> TrainingRun:
 @never_cache
 @require_safe
 def training_download(request: HttpRequest, slug: str, run_id: UUID, name: str, suffix: str) -> HttpResponse:
-    """The loss of every step as CSV, or the curve as SVG."""
+    """The loss of every step and the figures of every validation as CSV, or the curves as SVG."""
     run = _run_in(signed_in(request), slug, run_id)
-    if name != "loss":
+    if name not in CHARTS:
         raise Http404
     most = POINTS if suffix == "svg" else 10**9
-    return chart_file(draw_loss(_curve(run, most)), f"{slug}-training-{run.number}-loss", suffix)
+    return chart_file(CHARTS[name](_curve(run, most)), f"{slug}-training-{run.number}-{name}", suffix)
 
 
 @login_required

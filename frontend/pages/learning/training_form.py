@@ -49,6 +49,10 @@ SETTINGS: Final[dict[str, str | Promise]] = {
     "layout": gettext_lazy("Layout of the rows"),
     "token_budget": gettext_lazy("Tokens at once at most (memory)"),
     "recompute": gettext_lazy("Compute activations twice (slower, much less memory)"),
+    "validate_every": gettext_lazy("Validate every so many steps (0: at the end of every epoch)"),
+    "validation_turns": gettext_lazy("Turns to validate on at most"),
+    "best_by": gettext_lazy("Weights to keep, if validated"),
+    "patience": gettext_lazy("Stop after so many validations without a better one (0: never)"),
     "lora_rank": gettext_lazy("LoRA rank"),
     "lora_alpha": "LoRA α",
     "lora_dropout": gettext_lazy("LoRA dropout"),
@@ -58,8 +62,15 @@ VALUES: Final = {
     "naive": gettext_lazy("naive: one row per triple"),
     "packed": gettext_lazy("packed: the context once per turn"),
     "trees": gettext_lazy("trees: the dialogue once"),
+    "loss": gettext_lazy("of the lowest loss on held-out turns"),
+    "p_at_1": gettext_lazy("of the highest P@1 on held-out turns"),
+    "last": gettext_lazy("of the last step"),
 }
-UNSET: Final = {"similar": gettext_lazy("of all"), "head_lr": gettext_lazy("as of the model")}
+UNSET: Final = {
+    "similar": gettext_lazy("of all"),
+    "head_lr": gettext_lazy("as of the model"),
+    "validate_every": gettext_lazy("never"),
+}
 FLOATS: Final = ("peak_lr", "head_lr", "clip", "beta1", "beta2", "epsilon", "lora_dropout")
 ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout")
 

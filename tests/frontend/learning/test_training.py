@@ -214,6 +214,56 @@ def test_the_curve_is_downloaded_step_by_step(
     assert b"3780 quadruples" in b"".join(log.streaming_content)  # type: ignore[attr-defined]
 
 
+def test_training_and_validation_are_on_one_plot(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    run = learns(training(project, None, snapshot), validate_every=20)
+    address = reverse("training_run", args=["chit-chat", run.pk])
+    page = html(erics_browser.get(address))
+    plot = page[page.index('id="loss"') : page.index('id="ranking"')]
+    assert '<li class="c4">loss on held-out turns</li>' in plot
+    # Six validations, each a dot, and one line through them, in the wide and in the narrow plot.
+    assert plot.count('class="curve c4"') == 2
+    assert plot.count('class="mark c4"') == 2 * 6
+    table = erics_browser.get(reverse("training_download", args=["chit-chat", run.pk, "loss", "csv"]))
+    rows = html(table).splitlines()
+    assert rows[0].split(",")[5] == "loss on held-out turns"
+    assert [row.split(",")[5] for row in rows[19:22]] == ["", "3.8504", ""]
+    ranking = erics_browser.get(reverse("training_download", args=["chit-chat", run.pk, "ranking", "csv"]))
+    head, first, *_more = html(ranking).splitlines()
+    assert head.endswith("P@1 on held-out turns,pairs in the right order")
+    assert first.startswith("20,1,3.8504,3.1961,0.6341,")
+
+
+def test_a_training_that_is_not_validated_has_no_second_plot(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    run = learns(training(project, None, snapshot))
+    page = html(erics_browser.get(reverse("training_run", args=["chit-chat", run.pk])))
+    assert "held-out" not in page
+
+
+def test_settings_of_validation_are_asked_and_said(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    erics_browser.post(NEW, form(snapshot, validate_every="0", patience="3", best_by="p_at_1"))
+    run = TrainingRun.objects.get()
+    assert run.changes == {"validate_every": 0, "patience": 3, "best_by": "p_at_1"}
+    text = page_of(erics_browser, run)
+    assert "Weights to keep, if validated: of the highest P@1 on held-out turns" in text
+    answer = erics_browser.post(NEW, form(snapshot, patience="3"))
+    assert "patience is 3, but the run is never validated." in text_of(answer)
+
+
+def test_the_page_says_which_step_the_model_is_of(
+    erics_browser: Client, project: Project, snapshot: Snapshot
+) -> None:
+    model = trained_model(project, None, snapshot)
+    model.config |= {"step": 80, "last_step": 110, "validation": {"best_step": 80, "stopped_early": True}}
+    model.save()
+    assert "Weights of step 80 / 110 · stopped early" in page_of(erics_browser, model.training_run)
+
+
 def test_a_stopped_training_is_resumed(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
     run = training(project, None, snapshot)
     erics_browser.post(reverse("training_cancel", args=["chit-chat", run.pk]))
