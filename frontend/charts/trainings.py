@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from frontend.charts.chart import Cell, Chart, round_value
 from frontend.charts.training import DIGITS, POINTS, held_out_loss, p_at_1
@@ -33,7 +33,7 @@ def draw_comparison(ends: Sequence[int], curves: Sequence[RunCurve]) -> list[Cha
 def tabulate_results(curves: Sequence[RunCurve]) -> Chart:
     """The final and the best values of every training."""
     head = [
-        _("training"), _("recipe"), _("steps"), _("loss at the end"), _("held-out loss at the end"),
+        pgettext("models", "Training"), _("recipe"), _("steps"), _("loss at the end"), _("held-out loss at the end"),
         _("lowest held-out loss"), _("at step"), _("P@1 at the end"), _("highest P@1"), _("at step"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [

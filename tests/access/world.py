@@ -27,6 +27,7 @@ NAMES = {
     "report/{name}": "lengths",
     "report/{chart}": "metrics",
     "topics/{name}": "topics",
+    "compare/{name}": "results",
     "p/{slug}/trainings/{run_id}/{name}.{suffix}": {"{run_id}/{name}": "loss"},
     "p/{slug}/evaluations/{evaluation_id}/{name}.{suffix}": {"{evaluation_id}/{name}": "ranking"},
     "p/{slug}/evaluators/scores/{run_id}/{name}.{suffix}": {"{run_id}/{name}": "all", "{suffix}": "jsonl"},

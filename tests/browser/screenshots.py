@@ -214,8 +214,8 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
     snapshot.save()
     first = trained_model(demo, eric, snapshot, changes={"epochs": 2})
     second = trained_model(demo, people["mara"], snapshot, model=first.slug)
-    for model in (first, second):
-        learns(run_of(model))
+    for model, ease in ((first, 1.0), (second, 1.6)):
+        learns(run_of(model), validate_every=10, ease=ease)
     base = evaluated(demo, snapshot, None, 0.18, base=first.base)
     evaluated(demo, snapshot, first, 0.43)
     evaluated(demo, snapshot, second, 0.51)

@@ -158,6 +158,14 @@ def open_log(page: Page) -> None:
     page.evaluate("scrollTo(0, 0)")
 
 
+def compare_all(page: Page) -> None:
+    for box in page.locator("[name=run]").all():
+        box.check()
+    page.get_by_role("button", name="Compare").or_(page.get_by_role("button", name="比较")).click()
+    page.locator("#results").wait_for()
+    page.evaluate("scrollTo(0, 0)")
+
+
 def invite_nora(page: Page) -> None:
     page.locator("#person_name").fill("Nora Ng")
     page.locator("form[action$='/one/'] button[type=submit]").click()
@@ -257,6 +265,7 @@ SHOTS: Final = [
     Shot("training_new", who="eric", args=in_project, act=open_settings, main=True),
     Shot("training_run", who="eric", args=lambda w: (w.slug, w.in_training), main=True),
     Shot("training_run", who="eric", args=lambda w: (w.slug, w.trained), act=open_log, file="training-run-done"),
+    Shot("training_comparison", who="eric", args=in_project, act=compare_all, main=True),
     Shot("models", who="eric", args=in_project, main=True),
     Shot("models", who="mara", args=lambda world: ("empty",), file="models-empty"),
     Shot("model", who="eric", args=lambda w: (w.slug, w.model), main=True),
@@ -368,6 +377,7 @@ NO_PAGES: Final = {
         "hub_token_remove",
     ),
     *("training_cancel", "training_resume", "training_remove", "training_log", "training_download"),
+    "training_comparison_download",
     *("model_offer", "model_stop_sharing", "model_accept", "model_decline"),
     *(
         "model_promote",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FloatRect, Locator, Page, expect
 from pytest_django import Settings
 
 from accounts.models import User
@@ -153,6 +153,36 @@ def test_the_curve_grows_by_itself_and_what_was_opened_stays_open(
     assert len(table.value.path().read_text().splitlines()) == 45
 
 
+def test_trainings_are_chosen_and_drawn_on_the_same_axes(
+    run: TrainingRun, eric: User, signs_in: SignedIn
+) -> None:
+    learns(RegisteredModel.objects.get().training_run, validate_every=20)
+    goes_on(run, 40)
+    page = signs_in(eric)
+    page.goto(f"/p/{run.project.slug}/trainings/")
+    page.keyboard.press("c")
+    page.get_by_label("Training 1").check()
+    page.get_by_label("Training 2").check()
+    page.keyboard.press("Control+Enter")
+    lines = page.locator("#loss svg.wide .curve")
+    expect(lines).to_have_count(2)
+    left, right = (box_of(lines.nth(number)) for number in range(2))
+    assert left["x"] == pytest.approx(right["x"], abs=0.5)
+    assert left["width"] > 2.5 * right["width"], "120 steps against 40"
+    expect(page.locator("#held_out svg.wide .curve.c1")).to_have_count(1)
+    expect(page.locator("#results tbody tr")).to_have_count(2)
+    expect(page.get_by_label("Training 2")).to_be_checked()
+    page.get_by_label("Training 2").uncheck()
+    page.get_by_role("button", name="Compare").click()
+    expect(lines).to_have_count(1)
+
+
+def box_of(drawn: Locator) -> FloatRect:
+    box = drawn.bounding_box()
+    assert box is not None
+    return box
+
+
 def test_the_forecast_follows_the_choices(run: TrainingRun, eric: User, signs_in: SignedIn) -> None:
     Snapshot.objects.update(card={"splits": [{"split": "train", "dialogues": 9, "replies": 320}]})
     page = signs_in(eric)
@@ -177,6 +207,9 @@ PAGES: dict[str, Callable[[TrainingRun], str]] = {
     "list": lambda run: "trainings/",
     "new": lambda run: "trainings/new/",
     "run": lambda run: f"trainings/{run.pk}/",
+    "comparison": lambda run: (
+        f"trainings/compare/?run={run.pk}&run={RegisteredModel.objects.get().training_run_id}"
+    ),
     "models": lambda run: "models/",
     "model": lambda run: f"models/{RegisteredModel.objects.get().slug}/",
 }

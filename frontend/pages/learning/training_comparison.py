@@ -39,7 +39,7 @@ def training_comparison(request: HttpRequest, slug: str) -> HttpResponse:
     chosen, left_out = _chosen(request, project)
     kind = chosen[0].kind if chosen else _kind(request, project)
     others = comparable_runs(project).filter(kind=kind).exclude(pk__in=[run.pk for run in chosen])
-    charts, results = _charts(chosen)
+    charts, results = _compare(chosen)
     context = {
         "project": project,
         "title": _("Compare trainings"),
@@ -61,8 +61,8 @@ def training_comparison(request: HttpRequest, slug: str) -> HttpResponse:
 def training_comparison_download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpResponse:
     """A chart of the comparison as CSV, JSON or SVG; the tables have as many points as the page."""
     project = trainable_project(signed_in(request), slug)
-    charts, results = _charts(_chosen(request, project)[0])
-    chart = next((chart for chart in [*charts, *results] if chart.name == name), None)
+    charts, results = _compare(_chosen(request, project)[0])
+    chart = next((chart for chart in [*charts, results] if chart.name == name), None)
     if chart is None:
         raise Http404
     return chart_file(chart, f"{slug}-trainings-{name}", suffix)
@@ -91,10 +91,10 @@ def _kind(request: HttpRequest, project: Project) -> str:
     return newest.kind if newest else ModelKind.JOINT
 
 
-def _charts(runs: Sequence[TrainingRun]) -> tuple[list[Chart], list[Chart]]:
-    """The plots, and the table of results below them; nothing without a step."""
+def _compare(runs: Sequence[TrainingRun]) -> tuple[list[Chart], Chart]:
+    """The plots, none without a step, and the table of results below them."""
     ends, curves = curves_of(runs, most=POINTS)
-    return (draw_comparison(ends, curves), [tabulate_results(curves)]) if curves else ([], [])
+    return draw_comparison(ends, curves) if curves else [], tabulate_results(curves)
 
 
 urlpatterns = [

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.models import User
 from preference.data.models.snapshots import Snapshot
@@ -69,7 +69,7 @@ VALUES: Final = {
 UNSET: Final = {
     "similar": gettext_lazy("of all"),
     "head_lr": gettext_lazy("as of the model"),
-    "validate_every": gettext_lazy("never"),
+    "validate_every": pgettext_lazy("validation", "never"),
 }
 FLOATS: Final = ("peak_lr", "head_lr", "clip", "beta1", "beta2", "epsilon", "lora_dropout")
 ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout")

@@ -8,7 +8,10 @@ decided in this package, so the Trainer's own ways of doing these are turned off
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import TrainingArguments
@@ -42,20 +45,34 @@ def choose_bf16(precision: str, device: str) -> bool:
     return precision == "bf16" or (precision == "auto" and gpu_has_it)
 
 
+@dataclass
+class RunArguments(TrainingArguments):
+    """parameters: what trackers store of the run, once it is known.
+
+    They store `to_dict`, whose own values would be wrong: the learning rate, for one, is the recipe's.
+    """
+
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.parameters) or super().to_dict()
+
+
 def training_arguments(
-    folder: Path, *, device: str, precision: str, clip: float, seed: int
-) -> TrainingArguments:
+    folder: Path, *, device: str, precision: str, clip: float, seed: int, report_to: Sequence[str] = ()
+) -> RunArguments:
     """Arguments of transformers' Trainer for one batch per optimiser step, without its own saving and logging.
 
     folder: of the checkpoints. device: auto, cpu or cuda. precision: auto (bf16 if the GPU has it), fp32 or bf16.
-    clip: largest norm of the gradient, 0 does not clip. Raises TrainingError if the device lacks what is asked for.
+    clip: largest norm of the gradient, 0 does not clip. report_to: names of transformers' integrations. Raises
+    TrainingError if the device lacks what is asked for.
     """
     chosen = choose_device(device)
     bf16 = choose_bf16(precision, chosen)
     # accelerate reads the environment first; the recipe's precision must win over the launcher's, or a resumed run
     # could continue in another precision without saying so.
     os.environ.update(LOAD_EVERYWHERE, ACCELERATE_MIXED_PRECISION="bf16" if bf16 else "no")
-    return TrainingArguments(
+    return RunArguments(
         output_dir=str(folder),
         # One "sample" is the number of an optimiser step; the trainer itself builds its rows and micro-batches.
         per_device_train_batch_size=1,
@@ -67,7 +84,8 @@ def training_arguments(
         # Checkpoints go by the clock, and reports to files of our own (checkpointing.py, progress.py).
         save_strategy="no",
         logging_strategy="no",
-        report_to="none",
+        report_to=list(report_to) or "none",
+        run_name=folder.parent.name,
         disable_tqdm=True,
         log_level="error",
         # The loader's column "step" is not an argument of the model's forward, and must not be dropped.

@@ -32,6 +32,7 @@ from preference.training.common.messages import join_sentences
 from preference.training.common.output import Explanation
 from preference.training.common.progress import Step
 from preference.training.common.shared_context.rows import MicroBatch
+from preference.training.common.trackers import figures_of
 from preference.training.common.validation import Figures
 
 # How often the token budget is halved when memory runs out. A run that fails at an eighth of it needs another remedy.
@@ -288,8 +289,22 @@ class StepTrainer(CheckpointingTrainer):
         step = self.state.global_step
         lr = self._peak_lr * self._rate_factor(step)
         losses = dict(zip(self.loss_names, self._losses, strict=True))
-        self.progress.step(Step(step, self.plan.epoch_of(step - 1) + 1, lr, losses, self.validate()))
+        finished = Step(step, self.plan.epoch_of(step - 1) + 1, lr, losses, self.validate())
+        self.progress.step(finished)
+        self._track(finished)
         self.control.should_save = self._save_due and step < self.plan.steps
+
+    def _track(self, step: Step) -> None:
+        """Report a step to the integrations, if there are any; one that fails does not end hours of training."""
+        if not self.args.report_to:
+            return
+        try:
+            # Not self.log, which keeps every step in the state of the Trainer, and so in every checkpoint.
+            self.control = self.callback_handler.on_log(self.args, self.state, self.control, figures_of(step))
+        except Exception as error:
+            template = _("Step %(step)s could not be reported to %(names)s: %(reason)s.")
+            names = ", ".join(self.args.report_to)
+            self.progress.warn(template % {"step": step.step, "names": names, "reason": error})
 
 
 class _AfterStep(TrainerCallback):

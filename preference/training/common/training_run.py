@@ -14,7 +14,7 @@ from transformers import TrainingArguments
 
 from generation.backends.hf.loading import folder_hash, is_folder
 from preference.training.common import checkpoints
-from preference.training.common.arguments import training_arguments
+from preference.training.common.arguments import RunArguments, training_arguments
 from preference.training.common.command import TrainingSession
 from preference.training.common.errors import TrainingError
 from preference.training.common.lora import add_adapters, merge_adapters
@@ -31,6 +31,7 @@ from preference.training.common.output import (
 from preference.training.common.progress import Progress
 from preference.training.common.step_trainer import StepTrainer
 from preference.training.common.stopping import Stopped
+from preference.training.common.trackers import integrations, parameters_of
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -65,9 +66,7 @@ class RunSettings(WeightSettings, DescribedRecipe, Protocol):
     def clip(self) -> float: ...
 
 
-def arguments_of_run(
-    options: argparse.Namespace, recipe: RunSettings, output: OutputFolder
-) -> TrainingArguments:
+def arguments_of_run(options: argparse.Namespace, recipe: RunSettings, output: OutputFolder) -> RunArguments:
     """Arguments of transformers' Trainer. options: those of add_run_options. Raises TrainingError."""
     return training_arguments(
         output.checkpoints,
@@ -75,6 +74,7 @@ def arguments_of_run(
         precision=recipe.precision,
         clip=recipe.clip,
         seed=recipe.seed,
+        report_to=integrations(getattr(options, "report_to", [])),
     )
 
 
@@ -134,7 +134,7 @@ def prepare_weights(model: Any, recipe: WeightSettings) -> None:
 
 def load_model(
     options: argparse.Namespace, recipe: RunSettings, session: TrainingSession, build: Callable[[], Model]
-) -> tuple[TrainingArguments, Model]:
+) -> tuple[RunArguments, Model]:
     """Arguments of the Trainer, and the model before its first step. Raises TrainingError."""
     session.progress.state("running", _("Loading the model."))
     args = arguments_of_run(options, recipe, session.output)
@@ -146,7 +146,7 @@ def load_model(
 
 def begin_run(
     explanation: Explanation,
-    args: TrainingArguments,
+    args: RunArguments,
     session: TrainingSession,
     *,
     free: Collection[str],
@@ -159,6 +159,7 @@ def begin_run(
     session.output.check_same_run(explanation, free=free)
     if args.should_save:
         session.output.explain(explanation)
+    args.parameters = parameters_of(explanation)
     session.progress.say(amount)
 
 

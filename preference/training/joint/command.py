@@ -25,6 +25,7 @@ from pathlib import Path
 
 from preference.training.common.command import TrainingSession, add_run_options, run_to_status
 from preference.training.common.recipes import with_settings
+from preference.training.common.trackers import add_report_option, check_trackers
 from preference.training.joint.recipe import RECIPES, JointRecipe, with_lora
 
 
@@ -55,6 +56,7 @@ def parser() -> argparse.ArgumentParser:
         "they are merged in the end",
     )
     add("--seed", type=int, help="of sampling, order, and new weights; the same as --set seed=…")
+    add_report_option(parser)
     add_run_options(parser)
     return parser
 
@@ -82,7 +84,13 @@ def build_recipe(options: argparse.Namespace) -> JointRecipe:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    return run_to_status(parser().parse_args(arguments), build_recipe, _train)
+    return run_to_status(parser().parse_args(arguments), _checked_recipe, _train)
+
+
+def _checked_recipe(options: argparse.Namespace) -> JointRecipe:
+    """The recipe; a tracker that is missing is reported before anything is read. Raises TrainingError."""
+    check_trackers(options.report_to)
+    return build_recipe(options)
 
 
 def _train(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSession) -> None:

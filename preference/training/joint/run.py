@@ -22,6 +22,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.memory import TokenBudget, report_model_too_large, report_out_of_memory
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
+from preference.training.common.trackers import close_trackers
 from preference.training.common.training_run import (
     begin_run,
     describe_weights,
@@ -51,15 +52,18 @@ def train(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSes
     """
     torch.set_num_threads(options.threads or torch.get_num_threads())
     trainer = prepare(options, recipe, session)
-    run_steps(
-        trainer,
-        session,
-        epochs=recipe.epochs,
-        resume=options.resume,
-        finish=lambda: finish_run(
-            trainer, partial(build_model, options.model, recipe), save_as=options.save_as
-        ),
-    )
+    try:
+        run_steps(
+            trainer,
+            session,
+            epochs=recipe.epochs,
+            resume=options.resume,
+            finish=lambda: finish_run(
+                trainer, partial(build_model, options.model, recipe), save_as=options.save_as
+            ),
+        )
+    finally:
+        close_trackers(options.report_to)
 
 
 def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSession) -> JointTrainer:

@@ -29,6 +29,11 @@ def dialogue(number: int, turns: int = 4, candidates: int = 3, split: str = "tra
     return {"dialogue_id": f"d{number}", "split": split, "conversation": conversation}
 
 
+def held_out(number: int) -> dict[str, Any]:
+    """A dialogue of the split valid. All are of one language, so that each finds random replies in the others."""
+    return dialogue(number, split="valid") | {"language": "mixed"}
+
+
 def write_dialogues(path: Path, dialogues: list[dict[str, Any]]) -> Path:
     path.write_text(
         "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in dialogues), encoding="utf-8"

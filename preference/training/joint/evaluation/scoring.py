@@ -268,7 +268,8 @@ def scores_of_replies(output: JointOutput, collated: CollatedReplies) -> Scores[
     if output.token_nll is None or output.scores is None:
         raise TypeError("The output of a forward pass has scores and the loss of every target.")
     place = {name: number for number, name in enumerate(collated.replies)}
-    owners = torch.tensor([place[name] for name in collated.learned])  # (N,): which reply a target belongs to
+    # (N,): which reply a target belongs to
+    owners = torch.tensor([place[name] for name in collated.learned], dtype=torch.long)
     sums = torch.zeros(len(place), dtype=torch.float64)
     sums.index_add_(0, owners, -output.token_nll.double().cpu())
     tokens = torch.bincount(owners, minlength=len(place))

@@ -16,6 +16,7 @@ from tests.preference.training.conftest import (
     Trains,
     command,
     dialogue,
+    held_out,
     progress_of,
     save_tiny,
     state_of,
@@ -31,8 +32,7 @@ def test_two_processes_give_the_loss_curve_of_one_whatever_precision_the_launche
     # 27 quadruples per epoch: the last step has only one, so that one process has nothing to learn from. Of the three
     # held-out dialogues one process takes two, so that the other has nothing to measure meanwhile.
     learned = [dialogue(n, turns=4 + n % 3) for n in range(7)]
-    held_out = [dialogue(n, turns=4, split="valid") for n in range(20, 23)]
-    data = write_dialogues(tmp_path / "data.jsonl", learned + held_out)
+    data = write_dialogues(tmp_path / "data.jsonl", [*learned, *map(held_out, range(20, 23))])
     one, two = tmp_path / "one", tmp_path / "two"
     settings = ("batch=13", "validate_every=2")
     assert trains(one, data=data, settings=settings) == 0
@@ -55,8 +55,8 @@ def test_two_processes_give_the_loss_curve_of_one_whatever_precision_the_launche
 @pytest.mark.slow
 def test_weights_spread_by_fsdp_learn_what_whole_ones_do(trains: Trains, tmp_path: Path) -> None:
     """Also if the launcher asks for loading in one process only, where the others could not try out the model."""
-    held_out = [dialogue(n, split="valid") for n in range(20, 23)]
-    dialogues = write_dialogues(tmp_path / "data.jsonl", [dialogue(n) for n in range(8)] + held_out)
+    rows = [*map(dialogue, range(8)), *map(held_out, range(20, 23))]
+    dialogues = write_dialogues(tmp_path / "data.jsonl", rows)
     model = save_tiny(tmp_path / "model", "qwen3")  # with tied embeddings
     whole, spread = tmp_path / "whole", tmp_path / "spread"
     # At this rate the second step is the best, whose weights come back from a sharded checkpoint.

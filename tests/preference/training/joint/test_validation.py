@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from tests.disks import files_up_to
 from tests.preference.training.conftest import (
     Trains,
     dialogue,
+    held_out,
     progress_of,
     save_tiny,
     state_of,
@@ -40,9 +40,9 @@ LOSSES = [5.0, 4.0, 3.0, 3.5, 3.5, 2.0]  # of six steps, where a test scripts th
 def split(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """8 dialogues to learn from, 3 to validate on, and one for the test that no validation may read."""
     learned = [dialogue(n) for n in range(8)]
-    held_out = [dialogue(n, split="valid") for n in range(20, 23)]
     path = tmp_path_factory.mktemp("split") / "dialogues.jsonl"
-    return write_dialogues(path, [*learned, *held_out, dialogue(30, split="test")])
+    unread = dialogue(30, split="test") | {"language": "mixed"}
+    return write_dialogues(path, [*learned, *map(held_out, range(20, 23)), unread])
 
 
 @pytest.fixture
@@ -76,12 +76,7 @@ def assert_model_is_that_of(output: Path, step: int, name: str = "model") -> Non
         assert torch.equal(saved.get_parameter(weight), value), weight
 
 
-def each_layout() -> Iterator[Any]:
-    yield pytest.param("llama", id="trees")
-    yield pytest.param("bloom", id="plain rows")
-
-
-@pytest.mark.parametrize("shape", each_layout())
+@pytest.mark.parametrize("shape", [pytest.param("llama", id="trees"), pytest.param("alibi", id="plain rows")])
 def test_a_validation_measures_the_joint_loss_and_the_ranking_of_the_split_valid(
     trains: Trains, tmp_path: Path, split: Path, shape: str
 ) -> None:
