@@ -28,7 +28,7 @@ def draw_loss(curve: Curve) -> Chart:
     columns = [[getattr(point, key) or 0.0 for point in curve.points] for key in keys]
     if is_validated(curve):
         names.append(held_out_loss())
-        columns.append([point.valid and point.valid.loss for point in curve.points])
+        columns.append([point.valid.loss if point.valid else None for point in curve.points])
     svg = _draw(curve, names, columns, title, _("nats"))
     rows: list[list[Cell]] = [
         [_span(point), point.epoch, *(round_value(column[at], DIGITS) for column in columns),
@@ -45,7 +45,7 @@ def draw_held_out(curve: Curve) -> Chart:
     names = [p_at_1(), _("pairs in the right order")]
     measured = [(point, point.valid) for point in curve.points if point.valid]
     keys = ("p_at_1", "pair_accuracy")
-    columns = [[point.valid and getattr(point.valid, key) for point in curve.points] for key in keys]
+    columns = [[getattr(point.valid, key) if point.valid else None for point in curve.points] for key in keys]
     svg = _draw(curve, names, columns, title, _("share"))
     rows: list[list[Cell]] = [
         [_span(point), point.epoch, *(round(value, DIGITS) for value in astuple(valid))]

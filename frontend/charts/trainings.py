@@ -33,7 +33,7 @@ def draw_comparison(ends: Sequence[int], curves: Sequence[RunCurve]) -> list[Cha
 def tabulate_results(curves: Sequence[RunCurve]) -> Chart:
     """The final and the best values of every training."""
     head = [
-        pgettext("models", "Training"), _("recipe"), _("steps"), _("loss at the end"), _("held-out loss at the end"),
+        pgettext("models", "Training"), _("Recipe"), _("steps"), _("loss at the end"), _("held-out loss at the end"),
         _("lowest held-out loss"), _("at step"), _("P@1 at the end"), _("highest P@1"), _("at step"),
     ]  # fmt: skip
     rows: list[list[Cell]] = [

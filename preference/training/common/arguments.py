@@ -55,7 +55,8 @@ class RunArguments(TrainingArguments):
     parameters: dict[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        return dict(self.parameters) or super().to_dict()
+        own: dict[str, Any] = super().to_dict()  # type: ignore[no-untyped-call]
+        return dict(self.parameters) or own
 
 
 def training_arguments(
