@@ -156,7 +156,7 @@ def test_the_curve_grows_by_itself_and_what_was_opened_stays_open(
 def test_trainings_are_chosen_and_drawn_on_the_same_axes(
     run: TrainingRun, eric: User, signs_in: SignedIn
 ) -> None:
-    learns(RegisteredModel.objects.get().training_run, validate_every=20)
+    learns(run_of(RegisteredModel.objects.get()), validate_every=20)
     goes_on(run, 40)
     page = signs_in(eric)
     page.goto(f"/p/{run.project.slug}/trainings/")

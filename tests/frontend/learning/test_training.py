@@ -262,7 +262,7 @@ def test_the_page_says_which_step_the_model_is_of(
     model = trained_model(project, None, snapshot)
     model.config |= {"step": 80, "last_step": 110, "validation": {"best_step": 80, "stopped_early": True}}
     model.save()
-    assert "Weights of step 80 / 110 · stopped early" in page_of(erics_browser, model.training_run)
+    assert "Weights of step 80 / 110 · stopped early" in page_of(erics_browser, run_of(model))
 
 
 def test_a_stopped_training_is_resumed(erics_browser: Client, project: Project, snapshot: Snapshot) -> None:
