@@ -182,7 +182,7 @@ TABS: Final = (
         "chip",
         Group.MODEL,
         C.TRAIN,
-        under=("training_new", "training_run"),
+        under=("training_new", "training_run", "training_comparison"),
         protocols=ANNOTATION,
     ),
     _tab(
