@@ -119,7 +119,7 @@ def test_mlflow_stores_the_run(
     trains: Trains, tmp_path: Path, split: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mlflow = pytest.importorskip("mlflow")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file://{tmp_path}/mlruns")
     assert trains(tmp_path / "run", "--report-to", "mlflow", data=split, settings=SETTINGS) == 0
     (stored,) = mlflow.search_runs(output_format="list")
     assert (stored.info.status, stored.info.run_name) == ("FINISHED", "run")
