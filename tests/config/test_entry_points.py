@@ -47,9 +47,9 @@ def test_every_process_knows_every_kind_of_job_and_loads_no_work_of_them() -> No
     known = python(code + "print(*sorted(registry._KINDS)); print({'scipy', 'pyarrow'} & set(sys.modules))")
     assert known.splitlines() == [
         "agreement collection delete_dialogue delete_project evaluation export import meta_evaluation push "
-        "resolve_tasks scoring snapshot tagging training undo_import",
+        "registration resolve_tasks scoring snapshot tagging training undo_import",
         "set()",
     ]
     output = python(code + "print(*(registry.work_for(kind).__name__ for kind in sorted(registry._KINDS)))")
-    assert len(output.split()) == 15
+    assert len(output.split()) == 16
     assert all(re.fullmatch(r"run_[a-z_]+_job", name) for name in output.split())
