@@ -9,490 +9,169 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     initial = True
 
     dependencies = [
-        ("dialogues", "0001_initial"),
-        ("generation", "0001_initial"),
-        ("projects", "0001_initial"),
+        ('dialogues', '0001_initial'),
+        ('generation', '0001_initial'),
+        ('projects', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="AuthoringSettings",
+            name='AuthoringSettings',
             fields=[
-                (
-                    "project",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="authoring",
-                        serialize=False,
-                        to="projects.project",
-                    ),
-                ),
-                (
-                    "candidates",
-                    models.PositiveSmallIntegerField(
-                        default=7,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(9),
-                        ],
-                        verbose_name="candidates per turn",
-                    ),
-                ),
-                (
-                    "min_rounds",
-                    models.PositiveSmallIntegerField(
-                        default=7,
-                        help_text="A round is two utterances.",
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(50),
-                        ],
-                        verbose_name="least rounds",
-                    ),
-                ),
-                (
-                    "top_k",
-                    models.PositiveSmallIntegerField(
-                        default=10,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(1000),
-                        ],
-                        verbose_name="top-k",
-                    ),
-                ),
-                (
-                    "temperature",
-                    models.FloatField(
-                        default=1.0,
-                        validators=[
-                            django.core.validators.MinValueValidator(0.01),
-                            django.core.validators.MaxValueValidator(5.0),
-                        ],
-                        verbose_name="temperature",
-                    ),
-                ),
-                (
-                    "no_repeat_ngram_size",
-                    models.PositiveSmallIntegerField(
-                        default=3,
-                        validators=[
-                            django.core.validators.MinValueValidator(0),
-                            django.core.validators.MaxValueValidator(20),
-                        ],
-                        verbose_name="blocked n-gram",
-                    ),
-                ),
-                (
-                    "max_new_tokens",
-                    models.PositiveSmallIntegerField(
-                        default=64,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(1024),
-                        ],
-                        verbose_name="longest reply, in tokens",
-                    ),
-                ),
-                (
-                    "new_sets_per_turn",
-                    models.PositiveSmallIntegerField(
-                        default=5,
-                        validators=[
-                            django.core.validators.MinValueValidator(0),
-                            django.core.validators.MaxValueValidator(50),
-                        ],
-                        verbose_name="new candidate sets per turn",
-                    ),
-                ),
-                (
-                    "generate_ahead",
-                    models.BooleanField(default=True, verbose_name="generate for resting drafts"),
-                ),
-                (
-                    "max_utterance_length",
-                    models.PositiveIntegerField(
-                        default=2000,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(20000),
-                        ],
-                        verbose_name="longest utterance, in characters",
-                    ),
-                ),
-                (
-                    "lease_minutes",
-                    models.PositiveIntegerField(
-                        default=30,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(1440),
-                        ],
-                        verbose_name="hold a task for, in minutes",
-                    ),
-                ),
-                (
-                    "saved_days",
-                    models.PositiveIntegerField(
-                        default=7,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(365),
-                        ],
-                        verbose_name="keep saved work for, in days",
-                    ),
-                ),
-                (
-                    "open_tasks_per_person",
-                    models.PositiveSmallIntegerField(
-                        default=3,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(50),
-                        ],
-                        verbose_name="open dialogues per person",
-                    ),
-                ),
-                (
-                    "daily_goal",
-                    models.PositiveSmallIntegerField(
-                        default=20,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(500),
-                        ],
-                        verbose_name="dialogues per person and day",
-                    ),
-                ),
-                (
-                    "experts_required",
-                    models.PositiveSmallIntegerField(
-                        default=1,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(9),
-                        ],
-                        verbose_name="experts per dialogue",
-                    ),
-                ),
-                (
-                    "generator",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="generation.generator",
-                        verbose_name="model",
-                    ),
-                ),
+                ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='authoring', serialize=False, to='projects.project')),
+                ('candidates', models.PositiveSmallIntegerField(default=7, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(9)], verbose_name='candidates per turn')),
+                ('min_rounds', models.PositiveSmallIntegerField(default=7, help_text='A round is two utterances.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(50)], verbose_name='least rounds')),
+                ('top_k', models.PositiveSmallIntegerField(default=10, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000)], verbose_name='top-k')),
+                ('temperature', models.FloatField(default=1.0, validators=[django.core.validators.MinValueValidator(0.01), django.core.validators.MaxValueValidator(5.0)], verbose_name='temperature')),
+                ('no_repeat_ngram_size', models.PositiveSmallIntegerField(default=3, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(20)], verbose_name='blocked n-gram')),
+                ('max_new_tokens', models.PositiveSmallIntegerField(default=64, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1024)], verbose_name='longest reply, in tokens')),
+                ('new_sets_per_turn', models.PositiveSmallIntegerField(default=5, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(50)], verbose_name='new candidate sets per turn')),
+                ('generate_ahead', models.BooleanField(default=True, verbose_name='generate for resting drafts')),
+                ('max_utterance_length', models.PositiveIntegerField(default=2000, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(20000)], verbose_name='longest utterance, in characters')),
+                ('lease_minutes', models.PositiveIntegerField(default=30, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1440)], verbose_name='hold a task for, in minutes')),
+                ('saved_days', models.PositiveIntegerField(default=7, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(365)], verbose_name='keep saved work for, in days')),
+                ('open_tasks_per_person', models.PositiveSmallIntegerField(default=3, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(50)], verbose_name='open dialogues per person')),
+                ('daily_goal', models.PositiveSmallIntegerField(default=20, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(500)], verbose_name='dialogues per person and day')),
+                ('experts_required', models.PositiveSmallIntegerField(default=1, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(9)], verbose_name='experts per dialogue')),
+                ('generator', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='generation.generator', verbose_name='model')),
             ],
         ),
         migrations.CreateModel(
-            name="Task",
+            name='Task',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("overlap", models.PositiveSmallIntegerField(default=1)),
-                ("open_slots", models.SmallIntegerField(default=1)),
-                ("priority", models.SmallIntegerField(default=0, help_text="Smaller comes first")),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "dialogue",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="tasks",
-                        to="dialogues.dialogue",
-                    ),
-                ),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="tasks",
-                        to="projects.project",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('overlap', models.PositiveSmallIntegerField(default=1)),
+                ('open_slots', models.SmallIntegerField(default=1)),
+                ('priority', models.SmallIntegerField(default=0, help_text='Smaller comes first')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('dialogue', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='dialogues.dialogue')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='projects.project')),
             ],
             options={
-                "ordering": ["priority", "id"],
+                'ordering': ['priority', 'id'],
             },
         ),
         migrations.CreateModel(
-            name="Assignment",
+            name='Assignment',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("active", "In work"),
-                            ("saved", "Saved for later"),
-                            ("submitted", "Finished"),
-                            ("released", "Given back"),
-                            ("expired", "Expired"),
-                        ],
-                        default="active",
-                        max_length=9,
-                    ),
-                ),
-                (
-                    "claim_id",
-                    models.UUIDField(
-                        help_text="Made by the browser; a second send finds the first claim", unique=True
-                    ),
-                ),
-                ("lease_until", models.DateTimeField()),
-                ("claimed_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("touched_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("submitted_at", models.DateTimeField(null=True)),
-                (
-                    "annotator",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="assignments",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "dialogue",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="assignments",
-                        to="dialogues.dialogue",
-                    ),
-                ),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="assignments",
-                        to="projects.project",
-                    ),
-                ),
-                (
-                    "task",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="assignments",
-                        to="annotation.task",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('state', models.CharField(choices=[('active', 'In work'), ('saved', 'Saved for later'), ('submitted', 'Finished'), ('released', 'Given back'), ('expired', 'Expired')], default='active', max_length=9)),
+                ('claim_id', models.UUIDField(help_text='Made by the browser; a second send finds the first claim', unique=True)),
+                ('lease_until', models.DateTimeField()),
+                ('claimed_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('touched_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('submitted_at', models.DateTimeField(null=True)),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to=settings.AUTH_USER_MODEL)),
+                ('dialogue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='dialogues.dialogue')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='projects.project')),
+                ('task', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='assignments', to='annotation.task')),
             ],
             options={
-                "ordering": ["-id"],
+                'ordering': ['-id'],
             },
         ),
         migrations.CreateModel(
-            name="Topic",
+            name='Topic',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("language", models.CharField(max_length=3)),
-                ("title", models.CharField(max_length=120)),
-                ("example", models.CharField(blank=True, max_length=300)),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="topics",
-                        to="projects.project",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('language', models.CharField(max_length=3)),
+                ('title', models.CharField(max_length=120)),
+                ('example', models.CharField(blank=True, max_length=300)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='topics', to='projects.project')),
             ],
             options={
-                "ordering": ["id"],
+                'ordering': ['id'],
             },
         ),
         migrations.CreateModel(
-            name="Turn",
+            name='Turn',
             fields=[
-                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                ("position", models.PositiveIntegerField()),
-                ("text", models.TextField()),
-                (
-                    "action",
-                    models.CharField(
-                        choices=[("select", "Select"), ("revise", "Revise"), ("rewrite", "Rewrite")],
-                        max_length=7,
-                    ),
-                ),
-                ("source", models.PositiveSmallIntegerField(null=True)),
-                ("edit_distance", models.PositiveIntegerField(null=True)),
-                ("active_ms", models.PositiveBigIntegerField(default=0)),
-                ("idle_ms", models.PositiveBigIntegerField(default=0)),
-                ("trace", models.JSONField(default=list)),
-                ("stored_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("undone_at", models.DateTimeField(null=True)),
-                (
-                    "assignment",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="turns",
-                        to="annotation.assignment",
-                    ),
-                ),
-                (
-                    "candidate_set",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="dialogues.candidateset",
-                    ),
-                ),
-                (
-                    "dialogue",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="turns",
-                        to="dialogues.dialogue",
-                    ),
-                ),
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('position', models.PositiveIntegerField()),
+                ('text', models.TextField()),
+                ('action', models.CharField(choices=[('select', 'Select'), ('revise', 'Revise'), ('rewrite', 'Rewrite')], max_length=7)),
+                ('source', models.PositiveSmallIntegerField(null=True)),
+                ('edit_distance', models.PositiveIntegerField(null=True)),
+                ('active_ms', models.PositiveBigIntegerField(default=0)),
+                ('idle_ms', models.PositiveBigIntegerField(default=0)),
+                ('trace', models.JSONField(default=list)),
+                ('stored_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('undone_at', models.DateTimeField(null=True)),
+                ('assignment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='annotation.assignment')),
+                ('candidate_set', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='dialogues.candidateset')),
+                ('dialogue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='dialogues.dialogue')),
             ],
             options={
-                "ordering": ["stored_at"],
+                'ordering': ['stored_at'],
             },
         ),
         migrations.CreateModel(
-            name="Draft",
+            name='Draft',
             fields=[
-                (
-                    "assignment",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="draft",
-                        serialize=False,
-                        to="annotation.assignment",
-                    ),
-                ),
-                ("position", models.PositiveIntegerField(default=0)),
-                ("text", models.TextField(blank=True)),
-                ("source", models.PositiveSmallIntegerField(null=True)),
-                ("version", models.PositiveIntegerField(default=0)),
-                ("saved_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "candidate_set",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="dialogues.candidateset",
-                    ),
-                ),
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='draft', serialize=False, to='annotation.assignment')),
+                ('position', models.PositiveIntegerField(default=0)),
+                ('text', models.TextField(blank=True)),
+                ('source', models.PositiveSmallIntegerField(null=True)),
+                ('version', models.PositiveIntegerField(default=0)),
+                ('saved_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('candidate_set', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='dialogues.candidateset')),
             ],
         ),
         migrations.CreateModel(
-            name="ExpertReview",
+            name='ExpertReview',
             fields=[
-                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                (
-                    "verdict",
-                    models.CharField(blank=True, choices=[("pass", "Pass"), ("veto", "Veto")], max_length=4),
-                ),
-                ("reason", models.TextField(blank=True)),
-                ("remarks", models.JSONField(default=list)),
-                ("claimed_until", models.DateTimeField(null=True)),
-                ("decided_at", models.DateTimeField(null=True)),
-                ("superseded_at", models.DateTimeField(null=True)),
-                ("seen_by_author_at", models.DateTimeField(null=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "dialogue",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="expert_reviews",
-                        to="dialogues.dialogue",
-                    ),
-                ),
-                (
-                    "reviewer",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="expert_reviews",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('verdict', models.CharField(blank=True, choices=[('pass', 'Pass'), ('veto', 'Veto')], max_length=4)),
+                ('reason', models.TextField(blank=True)),
+                ('remarks', models.JSONField(default=list)),
+                ('claimed_until', models.DateTimeField(null=True)),
+                ('decided_at', models.DateTimeField(null=True)),
+                ('superseded_at', models.DateTimeField(null=True)),
+                ('seen_by_author_at', models.DateTimeField(null=True)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('dialogue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='expert_reviews', to='dialogues.dialogue')),
+                ('reviewer', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='expert_reviews', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "ordering": ["-created_at"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("superseded_at", None)),
-                        fields=("dialogue", "reviewer"),
-                        name="one_live_review_per_expert",
-                    )
-                ],
+                'ordering': ['-created_at'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('dialogue', 'reviewer'), name='one_live_review_per_expert')],
             },
         ),
         migrations.AddIndex(
-            model_name="task",
-            index=models.Index(
-                condition=models.Q(("open_slots__gt", 0)),
-                fields=["project", "priority", "id"],
-                name="task_open",
-            ),
+            model_name='task',
+            index=models.Index(condition=models.Q(('open_slots__gt', 0)), fields=['project', 'priority', 'id'], name='task_open'),
         ),
         migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("open_slots__gte", 0)), name="task_not_over_assigned"
-            ),
+            model_name='task',
+            constraint=models.CheckConstraint(condition=models.Q(('open_slots__gte', 0)), name='task_not_over_assigned'),
         ),
         migrations.AddConstraint(
-            model_name="task",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("open_slots__lte", models.F("overlap"))), name="task_slots_within_overlap"
-            ),
+            model_name='task',
+            constraint=models.CheckConstraint(condition=models.Q(('open_slots__lte', models.F('overlap'))), name='task_slots_within_overlap'),
         ),
         migrations.AddIndex(
-            model_name="assignment",
-            index=models.Index(fields=["annotator", "project", "state"], name="assignment_mine"),
+            model_name='assignment',
+            index=models.Index(fields=['annotator', 'project', 'state'], name='assignment_mine'),
         ),
         migrations.AddIndex(
-            model_name="assignment",
-            index=models.Index(
-                condition=models.Q(("state__in", ["active", "saved"])),
-                fields=["lease_until"],
-                name="assignment_lease",
-            ),
+            model_name='assignment',
+            index=models.Index(condition=models.Q(('state__in', ['active', 'saved'])), fields=['lease_until'], name='assignment_lease'),
         ),
         migrations.AddConstraint(
-            model_name="assignment",
-            constraint=models.UniqueConstraint(
-                fields=("task", "annotator"), name="one_assignment_per_person_and_task"
-            ),
+            model_name='assignment',
+            constraint=models.UniqueConstraint(fields=('task', 'annotator'), name='one_assignment_per_person_and_task'),
         ),
         migrations.AddIndex(
-            model_name="turn",
-            index=models.Index(fields=["assignment", "position"], name="turn_assignment"),
+            model_name='turn',
+            index=models.Index(fields=['assignment', 'position'], name='turn_assignment'),
         ),
         migrations.AddConstraint(
-            model_name="turn",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("undone_at", None)),
-                fields=("dialogue", "position"),
-                name="one_live_turn_per_position",
-            ),
+            model_name='turn',
+            constraint=models.UniqueConstraint(condition=models.Q(('undone_at', None)), fields=('dialogue', 'position'), name='one_live_turn_per_position'),
         ),
     ]

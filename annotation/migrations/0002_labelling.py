@@ -10,523 +10,257 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0001_initial"),
-        ("dialogues", "0003_utterance_action"),
-        ("projects", "0002_labelling"),
+        ('annotation', '0001_initial'),
+        ('dialogues', '0003_utterance_action'),
+        ('projects', '0002_labelling'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="FinalLabel",
+            name='FinalLabel',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("answers", models.JSONField()),
-                (
-                    "origin",
-                    models.CharField(
-                        choices=[
-                            ("single", "One person"),
-                            ("unanimous", "All agreed"),
-                            ("confirmed", "Agreed after seeing each other's answers"),
-                            ("decided", "Decided by a trainer"),
-                            ("majority", "Majority"),
-                            ("collected", "Every answer kept"),
-                        ],
-                        max_length=9,
-                    ),
-                ),
-                ("undecided", models.JSONField(default=list)),
-                ("reason", models.TextField(blank=True)),
-                ("decided_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("superseded_at", models.DateTimeField(null=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('answers', models.JSONField()),
+                ('origin', models.CharField(choices=[('single', 'One person'), ('unanimous', 'All agreed'), ('confirmed', "Agreed after seeing each other's answers"), ('decided', 'Decided by a trainer'), ('majority', 'Majority'), ('collected', 'Every answer kept')], max_length=9)),
+                ('undecided', models.JSONField(default=list)),
+                ('reason', models.TextField(blank=True)),
+                ('decided_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('superseded_at', models.DateTimeField(null=True)),
             ],
             options={
-                "ordering": ["id"],
+                'ordering': ['id'],
             },
         ),
         migrations.CreateModel(
-            name="LabelDraft",
+            name='LabelDraft',
             fields=[
-                (
-                    "assignment",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="label_draft",
-                        serialize=False,
-                        to="annotation.assignment",
-                    ),
-                ),
-                ("answers", models.JSONField(default=dict)),
-                ("note", models.TextField(blank=True)),
-                ("version", models.PositiveIntegerField(default=0)),
-                ("saved_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='label_draft', serialize=False, to='annotation.assignment')),
+                ('answers', models.JSONField(default=dict)),
+                ('note', models.TextField(blank=True)),
+                ('version', models.PositiveIntegerField(default=0)),
+                ('saved_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
         ),
         migrations.CreateModel(
-            name="LabellingSettings",
+            name='LabellingSettings',
             fields=[
-                (
-                    "lease_minutes",
-                    models.PositiveIntegerField(
-                        default=30,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(1440),
-                        ],
-                        verbose_name="hold a task for, in minutes",
-                    ),
-                ),
-                (
-                    "saved_days",
-                    models.PositiveIntegerField(
-                        default=7,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(365),
-                        ],
-                        verbose_name="keep saved work for, in days",
-                    ),
-                ),
-                (
-                    "open_tasks_per_person",
-                    models.PositiveSmallIntegerField(
-                        default=3,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(50),
-                        ],
-                        verbose_name="open dialogues per person",
-                    ),
-                ),
-                (
-                    "daily_goal",
-                    models.PositiveSmallIntegerField(
-                        default=20,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(500),
-                        ],
-                        verbose_name="dialogues per person and day",
-                    ),
-                ),
-                (
-                    "project",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="labelling",
-                        serialize=False,
-                        to="projects.project",
-                    ),
-                ),
-                (
-                    "overlap",
-                    models.PositiveSmallIntegerField(
-                        default=2,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(99),
-                        ],
-                        verbose_name="people per dialogue",
-                    ),
-                ),
-                (
-                    "resolution",
-                    models.CharField(
-                        choices=[
-                            ("agreement", "They must agree; else they confirm, then a trainer decides"),
-                            ("majority", "The majority"),
-                            ("collect", "Every answer is kept beside the others"),
-                        ],
-                        default="agreement",
-                        max_length=9,
-                        verbose_name="final label",
-                    ),
-                ),
-                (
-                    "ties",
-                    models.CharField(
-                        choices=[
-                            ("median", "Take the median of ordered answers; a trainer decides the others"),
-                            ("trainer", "A trainer decides"),
-                        ],
-                        default="median",
-                        max_length=7,
-                        verbose_name="without a majority",
-                    ),
-                ),
-                (
-                    "order",
-                    models.CharField(
-                        choices=[("random", "At random"), ("given", "As they were imported")],
-                        default="random",
-                        max_length=6,
-                        verbose_name="order of the dialogues",
-                    ),
-                ),
-                (
-                    "min_seconds",
-                    models.PositiveIntegerField(
-                        default=0,
-                        validators=[
-                            django.core.validators.MinValueValidator(0),
-                            django.core.validators.MaxValueValidator(3600),
-                        ],
-                        verbose_name="shortest time per dialogue, in seconds",
-                    ),
-                ),
-                (
-                    "balance",
-                    models.PositiveIntegerField(
-                        blank=True,
-                        default=20,
-                        null=True,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(10000),
-                        ],
-                        verbose_name="most dialogues ahead of the others",
-                    ),
-                ),
-                (
-                    "max_per_person",
-                    models.PositiveIntegerField(
-                        blank=True,
-                        null=True,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(1000000),
-                        ],
-                        verbose_name="most dialogues per person",
-                    ),
-                ),
-                (
-                    "plan_imported",
-                    models.BooleanField(default=True, verbose_name="imported dialogues become tasks"),
-                ),
-                ("epoch", models.PositiveIntegerField(default=0, editable=False)),
+                ('lease_minutes', models.PositiveIntegerField(default=30, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1440)], verbose_name='hold a task for, in minutes')),
+                ('saved_days', models.PositiveIntegerField(default=7, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(365)], verbose_name='keep saved work for, in days')),
+                ('open_tasks_per_person', models.PositiveSmallIntegerField(default=3, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(50)], verbose_name='open dialogues per person')),
+                ('daily_goal', models.PositiveSmallIntegerField(default=20, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(500)], verbose_name='dialogues per person and day')),
+                ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='labelling', serialize=False, to='projects.project')),
+                ('overlap', models.PositiveSmallIntegerField(default=2, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(99)], verbose_name='people per dialogue')),
+                ('resolution', models.CharField(choices=[('agreement', 'They must agree; else they confirm, then a trainer decides'), ('majority', 'The majority'), ('collect', 'Every answer is kept beside the others')], default='agreement', max_length=9, verbose_name='final label')),
+                ('ties', models.CharField(choices=[('median', 'Take the median of ordered answers; a trainer decides the others'), ('trainer', 'A trainer decides')], default='median', max_length=7, verbose_name='without a majority')),
+                ('order', models.CharField(choices=[('random', 'At random'), ('given', 'As they were imported')], default='random', max_length=6, verbose_name='order of the dialogues')),
+                ('min_seconds', models.PositiveIntegerField(default=0, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(3600)], verbose_name='shortest time per dialogue, in seconds')),
+                ('balance', models.PositiveIntegerField(blank=True, default=20, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10000)], verbose_name='most dialogues ahead of the others')),
+                ('max_per_person', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000000)], verbose_name='most dialogues per person')),
+                ('plan_imported', models.BooleanField(default=True, verbose_name='imported dialogues become tasks')),
+                ('epoch', models.PositiveIntegerField(default=0, editable=False)),
             ],
             options={
-                "abstract": False,
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="Schema",
+            name='Schema',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("version", models.PositiveIntegerField()),
-                ("content", models.JSONField()),
-                ("sha256", models.CharField(max_length=64)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "used_at",
-                    models.DateTimeField(
-                        help_text="When somebody first answered it; frozen since", null=True
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('version', models.PositiveIntegerField()),
+                ('content', models.JSONField()),
+                ('sha256', models.CharField(max_length=64)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('used_at', models.DateTimeField(help_text='When somebody first answered it; frozen since', null=True)),
             ],
             options={
-                "ordering": ["project_id", "-version"],
+                'ordering': ['project_id', '-version'],
             },
         ),
         migrations.CreateModel(
-            name="Submission",
+            name='Submission',
             fields=[
-                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                ("revision", models.PositiveSmallIntegerField(default=1)),
-                (
-                    "stage",
-                    models.CharField(
-                        choices=[("label", "Labelled"), ("confirmation", "Confirmed")],
-                        default="label",
-                        max_length=12,
-                    ),
-                ),
-                ("answers", models.JSONField()),
-                ("note", models.TextField(blank=True)),
-                ("active_ms", models.PositiveBigIntegerField(default=0)),
-                ("idle_ms", models.PositiveBigIntegerField(default=0)),
-                ("trace", models.JSONField(default=list)),
-                ("served_at", models.DateTimeField(null=True)),
-                ("stored_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("superseded_at", models.DateTimeField(null=True)),
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('revision', models.PositiveSmallIntegerField(default=1)),
+                ('stage', models.CharField(choices=[('label', 'Labelled'), ('confirmation', 'Confirmed')], default='label', max_length=12)),
+                ('answers', models.JSONField()),
+                ('note', models.TextField(blank=True)),
+                ('active_ms', models.PositiveBigIntegerField(default=0)),
+                ('idle_ms', models.PositiveBigIntegerField(default=0)),
+                ('trace', models.JSONField(default=list)),
+                ('served_at', models.DateTimeField(null=True)),
+                ('stored_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('superseded_at', models.DateTimeField(null=True)),
             ],
             options={
-                "ordering": ["stored_at"],
+                'ordering': ['stored_at'],
             },
         ),
         migrations.CreateModel(
-            name="Workload",
+            name='Workload',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("taken", models.PositiveIntegerField(default=0)),
-                ("cursor", models.BigIntegerField(null=True)),
-                ("epoch", models.PositiveIntegerField(default=0)),
-                ("active_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("drained_at", models.DateTimeField(null=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('taken', models.PositiveIntegerField(default=0)),
+                ('cursor', models.BigIntegerField(null=True)),
+                ('epoch', models.PositiveIntegerField(default=0)),
+                ('active_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('drained_at', models.DateTimeField(null=True)),
             ],
         ),
         migrations.AlterModelOptions(
-            name="task",
-            options={"ordering": ["rank", "id"]},
+            name='task',
+            options={'ordering': ['rank', 'id']},
         ),
         migrations.RemoveIndex(
-            model_name="task",
-            name="task_open",
+            model_name='task',
+            name='task_open',
         ),
         migrations.AddField(
-            model_name="assignment",
-            name="served_at",
+            model_name='assignment',
+            name='served_at',
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name="task",
-            name="disagreement",
+            model_name='task',
+            name='disagreement',
             field=models.FloatField(null=True),
         ),
         migrations.AddField(
-            model_name="task",
-            name="group",
+            model_name='task',
+            name='group',
             field=models.CharField(blank=True, max_length=40),
         ),
         migrations.AddField(
-            model_name="task",
-            name="place",
+            model_name='task',
+            name='place',
             field=models.PositiveIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name="task",
-            name="state",
-            field=models.CharField(
-                choices=[
-                    ("open", "Being labelled"),
-                    ("confirming", "Being confirmed"),
-                    ("disputed", "For a trainer"),
-                    ("final", "Final"),
-                ],
-                default="open",
-                max_length=10,
-            ),
+            model_name='task',
+            name='state',
+            field=models.CharField(choices=[('open', 'Being labelled'), ('confirming', 'Being confirmed'), ('disputed', 'For a trainer'), ('final', 'Final')], default='open', max_length=10),
         ),
         migrations.AddIndex(
-            model_name="task",
-            index=models.Index(
-                condition=models.Q(("state__in", ["confirming", "disputed"])),
-                fields=["project", "state", "-disagreement"],
-                name="task_undecided",
-            ),
+            model_name='task',
+            index=models.Index(condition=models.Q(('state__in', ['confirming', 'disputed'])), fields=['project', 'state', '-disagreement'], name='task_undecided'),
         ),
         migrations.AddField(
-            model_name="finallabel",
-            name="decided_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            model_name='finallabel',
+            name='decided_by',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name="finallabel",
-            name="dialogue",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="final_labels",
-                to="dialogues.dialogue",
-            ),
+            model_name='finallabel',
+            name='dialogue',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='final_labels', to='dialogues.dialogue'),
         ),
         migrations.AddField(
-            model_name="finallabel",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="final_labels",
-                to="projects.project",
-            ),
+            model_name='finallabel',
+            name='project',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='final_labels', to='projects.project'),
         ),
         migrations.AddField(
-            model_name="finallabel",
-            name="task",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="final_labels", to="annotation.task"
-            ),
+            model_name='finallabel',
+            name='task',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='final_labels', to='annotation.task'),
         ),
         migrations.AddField(
-            model_name="schema",
-            name="created_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            model_name='schema',
+            name='created_by',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name="schema",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="schemas", to="projects.project"
-            ),
+            model_name='schema',
+            name='project',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='schemas', to='projects.project'),
         ),
         migrations.AddField(
-            model_name="labellingsettings",
-            name="schema",
-            field=models.ForeignKey(
-                blank=True,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="annotation.schema",
-                verbose_name="schema",
-            ),
+            model_name='labellingsettings',
+            name='schema',
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='annotation.schema', verbose_name='schema'),
         ),
         migrations.AddField(
-            model_name="finallabel",
-            name="schema",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="final_labels",
-                to="annotation.schema",
-            ),
+            model_name='finallabel',
+            name='schema',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='final_labels', to='annotation.schema'),
         ),
         migrations.AddField(
-            model_name="submission",
-            name="annotator",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="submissions",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            model_name='submission',
+            name='annotator',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='submissions', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name="submission",
-            name="assignment",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="submissions",
-                to="annotation.assignment",
-            ),
+            model_name='submission',
+            name='assignment',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='submissions', to='annotation.assignment'),
         ),
         migrations.AddField(
-            model_name="submission",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="submissions", to="projects.project"
-            ),
+            model_name='submission',
+            name='project',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='submissions', to='projects.project'),
         ),
         migrations.AddField(
-            model_name="submission",
-            name="schema",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="submissions",
-                to="annotation.schema",
-            ),
+            model_name='submission',
+            name='schema',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='annotation.schema'),
         ),
         migrations.AddField(
-            model_name="submission",
-            name="task",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="submissions", to="annotation.task"
-            ),
+            model_name='submission',
+            name='task',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='submissions', to='annotation.task'),
         ),
         migrations.AddField(
-            model_name="workload",
-            name="annotator",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="workloads",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            model_name='workload',
+            name='annotator',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='workloads', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name="workload",
-            name="project",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="workloads", to="projects.project"
-            ),
+            model_name='workload',
+            name='project',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='workloads', to='projects.project'),
         ),
         migrations.AddField(
-            model_name="task",
-            name="rank",
-            field=models.GeneratedField(
-                db_persist=True,
-                expression=django.db.models.expressions.CombinedExpression(
-                    django.db.models.expressions.CombinedExpression(
-                        models.F("priority"), "*", models.Value(2147483648)
-                    ),
-                    "+",
-                    models.F("place"),
-                ),
-                output_field=models.BigIntegerField(),
-            ),
+            model_name='task',
+            name='rank',
+            field=models.GeneratedField(db_persist=True, expression=django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('priority'), '*', models.Value(2147483648)), '+', models.F('place')), output_field=models.BigIntegerField()),
         ),
         migrations.AddConstraint(
-            model_name="schema",
-            constraint=models.UniqueConstraint(fields=("project", "version"), name="one_schema_per_version"),
+            model_name='schema',
+            constraint=models.UniqueConstraint(fields=('project', 'version'), name='one_schema_per_version'),
         ),
         migrations.AddIndex(
-            model_name="finallabel",
-            index=models.Index(fields=["project", "origin"], name="final_label_origin"),
+            model_name='finallabel',
+            index=models.Index(fields=['project', 'origin'], name='final_label_origin'),
         ),
         migrations.AddConstraint(
-            model_name="finallabel",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("superseded_at", None)), fields=("task",), name="one_live_final_label"
-            ),
+            model_name='finallabel',
+            constraint=models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('task',), name='one_live_final_label'),
         ),
         migrations.AddIndex(
-            model_name="submission",
-            index=models.Index(fields=["project", "stored_at"], name="submission_course"),
+            model_name='submission',
+            index=models.Index(fields=['project', 'stored_at'], name='submission_course'),
         ),
         migrations.AddIndex(
-            model_name="submission",
-            index=models.Index(fields=["annotator", "project", "-stored_at"], name="submission_mine"),
+            model_name='submission',
+            index=models.Index(fields=['annotator', 'project', '-stored_at'], name='submission_mine'),
         ),
         migrations.AddConstraint(
-            model_name="submission",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("superseded_at", None)),
-                fields=("assignment",),
-                name="one_live_submission",
-            ),
+            model_name='submission',
+            constraint=models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('assignment',), name='one_live_submission'),
         ),
         migrations.AddConstraint(
-            model_name="submission",
-            constraint=models.UniqueConstraint(
-                fields=("assignment", "revision"), name="one_submission_per_revision"
-            ),
+            model_name='submission',
+            constraint=models.UniqueConstraint(fields=('assignment', 'revision'), name='one_submission_per_revision'),
         ),
         migrations.AddConstraint(
-            model_name="workload",
-            constraint=models.UniqueConstraint(
-                fields=("project", "annotator"), name="one_workload_per_person"
-            ),
+            model_name='workload',
+            constraint=models.UniqueConstraint(fields=('project', 'annotator'), name='one_workload_per_person'),
         ),
         migrations.AddIndex(
-            model_name="task",
-            index=models.Index(
-                condition=models.Q(("open_slots__gt", 0)),
-                fields=["project", "group", "rank", "id"],
-                name="task_open",
-            ),
+            model_name='task',
+            index=models.Index(condition=models.Q(('open_slots__gt', 0)), fields=['project', 'group', 'rank', 'id'], name='task_open'),
         ),
     ]

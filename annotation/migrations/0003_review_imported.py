@@ -4,18 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0002_labelling"),
+        ('annotation', '0002_labelling'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="authoringsettings",
-            name="review_imported",
-            field=models.BooleanField(
-                default=False,
-                help_text="Off: they read only what was written here. Imported dialogues stay unreviewed.",
-                verbose_name="experts also read imported dialogues",
-            ),
+            model_name='authoringsettings',
+            name='review_imported',
+            field=models.BooleanField(default=False, help_text='Off: they read only what was written here. Imported dialogues stay unreviewed.', verbose_name='experts also read imported dialogues'),
         ),
     ]

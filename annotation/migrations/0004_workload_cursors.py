@@ -4,18 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0003_review_imported"),
+        ('annotation', '0003_review_imported'),
     ]
 
     operations = [
         migrations.RemoveField(
-            model_name="workload",
-            name="cursor",
+            model_name='workload',
+            name='cursor',
         ),
         migrations.AddField(
-            model_name="workload",
-            name="cursors",
+            model_name='workload',
+            name='cursors',
             field=models.JSONField(default=dict),
         ),
     ]

@@ -9,438 +9,210 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0006_label_statistics"),
-        ("dialogues", "0003_utterance_action"),
-        ("projects", "0002_labelling"),
+        ('annotation', '0006_label_statistics'),
+        ('dialogues', '0003_utterance_action'),
+        ('projects', '0002_labelling'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="BatchPlan",
+            name='BatchPlan',
             fields=[
-                (
-                    "project",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        primary_key=True,
-                        related_name="batch_plan",
-                        serialize=False,
-                        to="projects.project",
-                    ),
-                ),
-                (
-                    "batch_size",
-                    models.PositiveIntegerField(
-                        default=2000,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(100000),
-                        ],
-                        verbose_name="dialogues per batch",
-                    ),
-                ),
-                (
-                    "sample_size",
-                    models.PositiveIntegerField(
-                        default=100,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(10000),
-                        ],
-                        verbose_name="dialogues per sample",
-                    ),
-                ),
-                (
-                    "overall_percent",
-                    models.DecimalField(
-                        decimal_places=2,
-                        default=92,
-                        max_digits=5,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(100),
-                        ],
-                        verbose_name="accuracy needed, in percent",
-                    ),
-                ),
-                (
-                    "class_percent",
-                    models.DecimalField(
-                        decimal_places=2,
-                        default=90,
-                        help_text="0: the classes are not looked at.",
-                        max_digits=5,
-                        validators=[
-                            django.core.validators.MinValueValidator(0),
-                            django.core.validators.MaxValueValidator(100),
-                        ],
-                        verbose_name="accuracy needed in every class, in percent",
-                    ),
-                ),
-                (
-                    "question",
-                    models.CharField(blank=True, max_length=40, verbose_name="question that is checked"),
-                ),
-                (
-                    "is_blind",
-                    models.BooleanField(
-                        default=True, verbose_name="controllers label first, then see the label"
-                    ),
-                ),
-                (
-                    "is_stratified",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Rare classes are judged more surely; accuracies are weighted by how many there are.",
-                        verbose_name="draw the same number of every class",
-                    ),
-                ),
-                (
-                    "double_every",
-                    models.PositiveSmallIntegerField(
-                        default=5,
-                        help_text="0: never.",
-                        validators=[
-                            django.core.validators.MinValueValidator(0),
-                            django.core.validators.MaxValueValidator(1000),
-                        ],
-                        verbose_name="every so many batches a second controller judges the same sample",
-                    ),
-                ),
-                (
-                    "relabel",
-                    models.CharField(
-                        choices=[("same", "The same group"), ("other", "The next group")],
-                        default="same",
-                        max_length=5,
-                        verbose_name="who labels a returned batch again",
-                    ),
-                ),
+                ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='batch_plan', serialize=False, to='projects.project')),
+                ('batch_size', models.PositiveIntegerField(default=2000, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100000)], verbose_name='dialogues per batch')),
+                ('sample_size', models.PositiveIntegerField(default=100, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10000)], verbose_name='dialogues per sample')),
+                ('overall_percent', models.DecimalField(decimal_places=2, default=92, max_digits=5, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100)], verbose_name='accuracy needed, in percent')),
+                ('class_percent', models.DecimalField(decimal_places=2, default=90, help_text='0: the classes are not looked at.', max_digits=5, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(100)], verbose_name='accuracy needed in every class, in percent')),
+                ('question', models.CharField(blank=True, max_length=40, verbose_name='question that is checked')),
+                ('is_blind', models.BooleanField(default=True, verbose_name='controllers label first, then see the label')),
+                ('is_stratified', models.BooleanField(default=False, help_text='Rare classes are judged more surely; accuracies are weighted by how many there are.', verbose_name='draw the same number of every class')),
+                ('double_every', models.PositiveSmallIntegerField(default=5, help_text='0: never.', validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1000)], verbose_name='every so many batches a second controller judges the same sample')),
+                ('relabel', models.CharField(choices=[('same', 'The same group'), ('other', 'The next group')], default='same', max_length=5, verbose_name='who labels a returned batch again')),
             ],
         ),
         migrations.CreateModel(
-            name="Sample",
+            name='Sample',
             fields=[
-                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                ("seed", models.PositiveBigIntegerField()),
-                ("is_blind", models.BooleanField()),
-                ("is_stratified", models.BooleanField()),
-                (
-                    "is_double",
-                    models.BooleanField(default=False, help_text="A second controller judges all of it"),
-                ),
-                ("question", models.CharField(blank=True, max_length=40)),
-                ("population", models.PositiveIntegerField()),
-                ("own", models.PositiveIntegerField(default=0)),
-                ("classes", models.JSONField()),
-                ("drawn_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('seed', models.PositiveBigIntegerField()),
+                ('is_blind', models.BooleanField()),
+                ('is_stratified', models.BooleanField()),
+                ('is_double', models.BooleanField(default=False, help_text='A second controller judges all of it')),
+                ('question', models.CharField(blank=True, max_length=40)),
+                ('population', models.PositiveIntegerField()),
+                ('own', models.PositiveIntegerField(default=0)),
+                ('classes', models.JSONField()),
+                ('drawn_at', models.DateTimeField(default=django.utils.timezone.now)),
             ],
         ),
         migrations.CreateModel(
-            name="SampleItem",
+            name='SampleItem',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("place", models.PositiveSmallIntegerField()),
-                ("label", models.CharField(max_length=100)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('place', models.PositiveSmallIntegerField()),
+                ('label', models.CharField(max_length=100)),
             ],
             options={
-                "ordering": ["place"],
+                'ordering': ['place'],
             },
         ),
         migrations.AlterField(
-            model_name="task",
-            name="state",
-            field=models.CharField(
-                choices=[
-                    ("open", "Being labelled"),
-                    ("confirming", "Being confirmed"),
-                    ("disputed", "For a trainer"),
-                    ("final", "Final"),
-                    ("withdrawn", "Withdrawn with its batch"),
-                ],
-                default="open",
-                max_length=10,
-            ),
+            model_name='task',
+            name='state',
+            field=models.CharField(choices=[('open', 'Being labelled'), ('confirming', 'Being confirmed'), ('disputed', 'For a trainer'), ('final', 'Final'), ('withdrawn', 'Withdrawn with its batch')], default='open', max_length=10),
         ),
         migrations.CreateModel(
-            name="Appeal",
+            name='Appeal',
             fields=[
-                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                ("reason", models.TextField()),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[("open", "Open"), ("upheld", "Upheld"), ("rejected", "Rejected")],
-                        default="open",
-                        max_length=8,
-                    ),
-                ),
-                ("raised_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("settled_at", models.DateTimeField(null=True)),
-                ("settlement", models.TextField(blank=True)),
-                (
-                    "by",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="appeals",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "settled_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('reason', models.TextField()),
+                ('state', models.CharField(choices=[('open', 'Open'), ('upheld', 'Upheld'), ('rejected', 'Rejected')], default='open', max_length=8)),
+                ('raised_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('settled_at', models.DateTimeField(null=True)),
+                ('settlement', models.TextField(blank=True)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='appeals', to=settings.AUTH_USER_MODEL)),
+                ('settled_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "ordering": ["raised_at"],
+                'ordering': ['raised_at'],
             },
         ),
         migrations.CreateModel(
-            name="Batch",
+            name='Batch',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                ("size", models.PositiveIntegerField()),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="batches",
-                        to="projects.project",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('size', models.PositiveIntegerField()),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='batches', to='projects.project')),
             ],
             options={
-                "ordering": ["number"],
+                'ordering': ['number'],
             },
         ),
         migrations.CreateModel(
-            name="Judgement",
+            name='Judgement',
             fields=[
-                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                ("number", models.PositiveSmallIntegerField(default=1)),
-                ("is_right", models.BooleanField()),
-                ("answers", models.JSONField()),
-                ("reason", models.TextField(blank=True)),
-                ("active_ms", models.PositiveBigIntegerField(default=0)),
-                ("judged_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("superseded_at", models.DateTimeField(null=True)),
-                (
-                    "controller",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="judgements",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('number', models.PositiveSmallIntegerField(default=1)),
+                ('is_right', models.BooleanField()),
+                ('answers', models.JSONField()),
+                ('reason', models.TextField(blank=True)),
+                ('active_ms', models.PositiveBigIntegerField(default=0)),
+                ('judged_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('superseded_at', models.DateTimeField(null=True)),
+                ('controller', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judgements', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "ordering": ["judged_at"],
+                'ordering': ['judged_at'],
             },
         ),
         migrations.CreateModel(
-            name="Round",
+            name='Round',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("number", models.PositiveSmallIntegerField(default=1)),
-                ("group", models.CharField(blank=True, max_length=40)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("open", "Being labelled"),
-                            ("sealed", "Sealed"),
-                            ("in_review", "In review"),
-                            ("accepted", "Accepted"),
-                            ("returned", "Returned"),
-                        ],
-                        default="open",
-                        max_length=9,
-                    ),
-                ),
-                ("opened_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("sealed_at", models.DateTimeField(null=True)),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("decision_id", models.UUIDField(null=True, unique=True)),
-                ("reason", models.TextField(blank=True)),
-                ("figures", models.JSONField(default=dict)),
-                (
-                    "batch",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="rounds",
-                        to="annotation.batch",
-                    ),
-                ),
-                (
-                    "ended_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "project",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="rounds",
-                        to="projects.project",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveSmallIntegerField(default=1)),
+                ('group', models.CharField(blank=True, max_length=40)),
+                ('state', models.CharField(choices=[('open', 'Being labelled'), ('sealed', 'Sealed'), ('in_review', 'In review'), ('accepted', 'Accepted'), ('returned', 'Returned')], default='open', max_length=9)),
+                ('opened_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('sealed_at', models.DateTimeField(null=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('decision_id', models.UUIDField(null=True, unique=True)),
+                ('reason', models.TextField(blank=True)),
+                ('figures', models.JSONField(default=dict)),
+                ('batch', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rounds', to='annotation.batch')),
+                ('ended_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rounds', to='projects.project')),
             ],
             options={
-                "ordering": ["batch_id", "number"],
+                'ordering': ['batch_id', 'number'],
             },
         ),
         migrations.AddField(
-            model_name="task",
-            name="round",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="tasks",
-                to="annotation.round",
-            ),
+            model_name='task',
+            name='round',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='annotation.round'),
         ),
         migrations.AddIndex(
-            model_name="task",
-            index=models.Index(fields=["round", "state"], name="task_of_round"),
+            model_name='task',
+            index=models.Index(fields=['round', 'state'], name='task_of_round'),
         ),
         migrations.AddField(
-            model_name="sample",
-            name="drawn_by",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            model_name='sample',
+            name='drawn_by',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
-            model_name="sample",
-            name="round",
-            field=models.OneToOneField(
-                on_delete=django.db.models.deletion.CASCADE, related_name="sample", to="annotation.round"
-            ),
+            model_name='sample',
+            name='round',
+            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='sample', to='annotation.round'),
         ),
         migrations.AddField(
-            model_name="sampleitem",
-            name="final",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.PROTECT, related_name="drawn", to="annotation.finallabel"
-            ),
+            model_name='sampleitem',
+            name='final',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='drawn', to='annotation.finallabel'),
         ),
         migrations.AddField(
-            model_name="sampleitem",
-            name="sample",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="items", to="annotation.sample"
-            ),
+            model_name='sampleitem',
+            name='sample',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='annotation.sample'),
         ),
         migrations.AddField(
-            model_name="sampleitem",
-            name="task",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="drawn", to="annotation.task"
-            ),
+            model_name='sampleitem',
+            name='task',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drawn', to='annotation.task'),
         ),
         migrations.AddField(
-            model_name="judgement",
-            name="item",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="judgements",
-                to="annotation.sampleitem",
-            ),
+            model_name='judgement',
+            name='item',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judgements', to='annotation.sampleitem'),
         ),
         migrations.AddField(
-            model_name="appeal",
-            name="item",
-            field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="appeals",
-                to="annotation.sampleitem",
-            ),
+            model_name='appeal',
+            name='item',
+            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='appeals', to='annotation.sampleitem'),
         ),
         migrations.AddConstraint(
-            model_name="batch",
-            constraint=models.UniqueConstraint(fields=("project", "number"), name="one_batch_per_number"),
+            model_name='batch',
+            constraint=models.UniqueConstraint(fields=('project', 'number'), name='one_batch_per_number'),
         ),
         migrations.AddIndex(
-            model_name="round",
-            index=models.Index(fields=["project", "state"], name="round_states"),
+            model_name='round',
+            index=models.Index(fields=['project', 'state'], name='round_states'),
         ),
         migrations.AddConstraint(
-            model_name="round",
-            constraint=models.UniqueConstraint(fields=("batch", "number"), name="one_round_per_number"),
+            model_name='round',
+            constraint=models.UniqueConstraint(fields=('batch', 'number'), name='one_round_per_number'),
         ),
         migrations.AddConstraint(
-            model_name="round",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "returned"), _negated=True),
-                fields=("batch",),
-                name="one_live_round_per_batch",
-            ),
+            model_name='round',
+            constraint=models.UniqueConstraint(condition=models.Q(('state', 'returned'), _negated=True), fields=('batch',), name='one_live_round_per_batch'),
         ),
         migrations.AddConstraint(
-            model_name="sampleitem",
-            constraint=models.UniqueConstraint(fields=("sample", "place"), name="one_item_per_sample_place"),
+            model_name='sampleitem',
+            constraint=models.UniqueConstraint(fields=('sample', 'place'), name='one_item_per_sample_place'),
         ),
         migrations.AddConstraint(
-            model_name="sampleitem",
-            constraint=models.UniqueConstraint(fields=("sample", "task"), name="one_item_per_sampled_task"),
+            model_name='sampleitem',
+            constraint=models.UniqueConstraint(fields=('sample', 'task'), name='one_item_per_sampled_task'),
         ),
         migrations.AddConstraint(
-            model_name="judgement",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("superseded_at", None)),
-                fields=("item", "controller"),
-                name="one_live_judgement",
-            ),
+            model_name='judgement',
+            constraint=models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('item', 'controller'), name='one_live_judgement'),
         ),
         migrations.AddConstraint(
-            model_name="judgement",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("superseded_at", None)),
-                fields=("item", "number"),
-                name="one_judgement_per_number",
-            ),
+            model_name='judgement',
+            constraint=models.UniqueConstraint(condition=models.Q(('superseded_at', None)), fields=('item', 'number'), name='one_judgement_per_number'),
         ),
         migrations.AddConstraint(
-            model_name="appeal",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "open")), fields=("item",), name="one_open_appeal"
-            ),
+            model_name='appeal',
+            constraint=models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('item',), name='one_open_appeal'),
         ),
         migrations.AddConstraint(
-            model_name="appeal",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "upheld")), fields=("item",), name="one_upheld_appeal"
-            ),
+            model_name='appeal',
+            constraint=models.UniqueConstraint(condition=models.Q(('state', 'upheld')), fields=('item',), name='one_upheld_appeal'),
         ),
     ]

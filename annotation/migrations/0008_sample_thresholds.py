@@ -9,9 +9,7 @@ PERCENTS = {"overall_percent": 92, "class_percent": 90}
 
 def from_plans(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
     samples = apps.get_model("annotation", "Sample").objects
-    for project, *percents in apps.get_model("annotation", "BatchPlan").objects.values_list(
-        "project", *PERCENTS
-    ):
+    for project, *percents in apps.get_model("annotation", "BatchPlan").objects.values_list("project", *PERCENTS):
         samples.filter(round__project=project).update(**dict(zip(PERCENTS, percents, strict=True)))
 
 
@@ -21,10 +19,7 @@ class Migration(migrations.Migration):
     operations = [
         *(
             migrations.AddField(
-                "sample",
-                name,
-                models.DecimalField(max_digits=5, decimal_places=2, default=value),
-                preserve_default=False,
+                "sample", name, models.DecimalField(max_digits=5, decimal_places=2, default=value), preserve_default=False
             )
             for name, value in PERCENTS.items()
         ),

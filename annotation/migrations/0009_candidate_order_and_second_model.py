@@ -5,43 +5,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0008_sample_thresholds"),
-        ("generation", "0003_second_models"),
+        ('annotation', '0008_sample_thresholds'),
+        ('generation', '0003_second_models'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="authoringsettings",
-            name="candidate_order",
-            field=models.CharField(
-                choices=[("random", "Random"), ("best", "Best first")],
-                default="random",
-                help_text="Best first goes by the preference score, which only models trained here give. Without scores, and with two models, the order is random.",
-                max_length=6,
-                verbose_name="order of the candidates",
-            ),
+            model_name='authoringsettings',
+            name='candidate_order',
+            field=models.CharField(choices=[('random', 'Random'), ('best', 'Best first')], default='random', help_text='Best first goes by the preference score, which only models trained here give. Without scores, and with two models, the order is random.', max_length=6, verbose_name='order of the candidates'),
         ),
         migrations.AddField(
-            model_name="authoringsettings",
-            name="second_generator",
-            field=models.ForeignKey(
-                blank=True,
-                help_text="Writes half of the candidates of every turn, so that the two are compared while people work. Nobody sees which model wrote what; the order is always random then. The statistics say whose replies people take.",
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="+",
-                to="generation.generator",
-                verbose_name="second model",
-            ),
+            model_name='authoringsettings',
+            name='second_generator',
+            field=models.ForeignKey(blank=True, help_text='Writes half of the candidates of every turn, so that the two are compared while people work. Nobody sees which model wrote what; the order is always random then. The statistics say whose replies people take.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='generation.generator', verbose_name='second model'),
         ),
         migrations.AddField(
-            model_name="authoringsettings",
-            name="show_scores",
-            field=models.BooleanField(
-                default=False,
-                help_text="Scores are always logged. Shown, they may sway what people choose.",
-                verbose_name="show scores to annotators",
-            ),
+            model_name='authoringsettings',
+            name='show_scores',
+            field=models.BooleanField(default=False, help_text='Scores are always logged. Shown, they may sway what people choose.', verbose_name='show scores to annotators'),
         ),
     ]

@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0010_submissions_of_a_person"),
+        ('annotation', '0010_submissions_of_a_person'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="authoringsettings",
-            name="epoch",
+            model_name='authoringsettings',
+            name='epoch',
             field=models.PositiveIntegerField(default=0, editable=False),
         ),
     ]

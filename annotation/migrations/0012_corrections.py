@@ -13,18 +13,18 @@ WHERE task.id = annotation_submission.task_id AND task.overlap > 1
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0011_epoch_of_authoring"),
+        ('annotation', '0011_epoch_of_authoring'),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="submission",
-            name="stage",
+            model_name='submission',
+            name='stage',
             field=models.CharField(
-                choices=[("label", "Labelled"), ("confirmation", "Confirmed"), ("correction", "Corrected")],
-                default="label",
-                max_length=12,
+                choices=[('label', 'Labelled'), ('confirmation', 'Confirmed'), ('correction', 'Corrected')],
+                default='label', max_length=12,
             ),
         ),
         migrations.RunSQL(

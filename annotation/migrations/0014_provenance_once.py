@@ -23,23 +23,22 @@ CHECK_KEYS = "SET CONSTRAINTS ALL IMMEDIATE"
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0013_turn_utterance"),
+        ('annotation', '0013_turn_utterance'),
     ]
 
     operations = [
         migrations.RunSQL([LINK, CHECK_KEYS], [UNLINK, CHECK_KEYS]),
         migrations.AddConstraint(
-            model_name="turn",
+            model_name='turn',
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    ("utterance", None),
-                    models.Q(
-                        ("action", ""), ("candidate_set", None), ("edit_distance", None), ("source", None)
-                    ),
-                    _connector="OR",
+                    ('utterance', None),
+                    models.Q(('action', ''), ('candidate_set', None), ('edit_distance', None), ('source', None)),
+                    _connector='OR',
                 ),
-                name="provenance_is_stored_once",
+                name='provenance_is_stored_once',
             ),
         ),
     ]

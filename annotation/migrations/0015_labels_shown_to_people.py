@@ -7,43 +7,23 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0014_provenance_once"),
+        ('annotation', '0014_provenance_once'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="ShownLabels",
+            name='ShownLabels',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("shown_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "person",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "task",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="shown_labels",
-                        to="annotation.task",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('shown_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('task', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='shown_labels', to='annotation.task')),
             ],
             options={
-                "constraints": [
-                    models.UniqueConstraint(fields=("task", "person"), name="labels_first_shown_to_person")
-                ],
+                'constraints': [models.UniqueConstraint(fields=('task', 'person'), name='labels_first_shown_to_person')],
             },
         ),
     ]

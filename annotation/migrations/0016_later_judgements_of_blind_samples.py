@@ -8,39 +8,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0015_labels_shown_to_people"),
+        ('annotation', '0015_labels_shown_to_people'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="LaterJudgement",
+            name='LaterJudgement',
             fields=[
-                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                ("is_right", models.BooleanField()),
-                ("answers", models.JSONField()),
-                ("reason", models.TextField(blank=True)),
-                ("judged_at", models.DateTimeField(default=django.utils.timezone.now)),
-                (
-                    "controller",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="later_judgements",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "item",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="later_judgements",
-                        to="annotation.sampleitem",
-                    ),
-                ),
+                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ('is_right', models.BooleanField()),
+                ('answers', models.JSONField()),
+                ('reason', models.TextField(blank=True)),
+                ('judged_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('controller', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='later_judgements', to=settings.AUTH_USER_MODEL)),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='later_judgements', to='annotation.sampleitem')),
             ],
             options={
-                "ordering": ["judged_at"],
+                'ordering': ['judged_at'],
             },
         ),
     ]

@@ -5,54 +5,37 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0016_later_judgements_of_blind_samples"),
-        ("dialogues", "0004_chatted_and_collected"),
-        ("projects", "0002_labelling"),
+        ('annotation', '0016_later_judgements_of_blind_samples'),
+        ('dialogues', '0004_chatted_and_collected'),
+        ('projects', '0002_labelling'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="finallabel",
-            name="machine",
+            model_name='finallabel',
+            name='machine',
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name="round",
-            name="machine",
+            model_name='round',
+            name='machine',
             field=models.CharField(blank=True, max_length=80),
         ),
         migrations.AddField(
-            model_name="task",
-            name="original_place",
+            model_name='task',
+            name='original_place',
             field=models.PositiveIntegerField(null=True),
         ),
         migrations.AlterField(
-            model_name="finallabel",
-            name="origin",
-            field=models.CharField(
-                choices=[
-                    ("single", "One person"),
-                    ("unanimous", "All agreed"),
-                    ("confirmed", "Agreed after seeing each other's answers"),
-                    ("decided", "Decided by a trainer"),
-                    ("majority", "Majority"),
-                    ("collected", "Every answer kept"),
-                    ("machine", "Machine label"),
-                ],
-                max_length=9,
-            ),
+            model_name='finallabel',
+            name='origin',
+            field=models.CharField(choices=[('single', 'One person'), ('unanimous', 'All agreed'), ('confirmed', "Agreed after seeing each other's answers"), ('decided', 'Decided by a trainer'), ('majority', 'Majority'), ('collected', 'Every answer kept'), ('machine', 'Machine label')], max_length=9),
         ),
         migrations.AddConstraint(
-            model_name="finallabel",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("decided_by", None), ("machine__isnull", False), ("origin", "machine")),
-                    models.Q(models.Q(("origin", "machine"), _negated=True), ("machine__isnull", True)),
-                    _connector="OR",
-                ),
-                name="machine_labels_are_marked",
-            ),
+            model_name='finallabel',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('decided_by', None), ('machine__isnull', False), ('origin', 'machine')), models.Q(models.Q(('origin', 'machine'), _negated=True), ('machine__isnull', True)), _connector='OR'), name='machine_labels_are_marked'),
         ),
     ]

@@ -4,19 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0017_queue_order_and_machine_labels"),
+        ('annotation', '0017_queue_order_and_machine_labels'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="authoringsettings",
-            name="one_script",
-            field=models.BooleanField(
-                db_default=True,
-                default=True,
-                help_text="An English dialogue gets no Chinese characters, and the other way round.",
-                verbose_name="candidates in the dialogue's script only",
-            ),
+            model_name='authoringsettings',
+            name='one_script',
+            field=models.BooleanField(db_default=True, default=True, help_text='An English dialogue gets no Chinese characters, and the other way round.', verbose_name="candidates in the dialogue's script only"),
         ),
     ]

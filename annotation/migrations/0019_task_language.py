@@ -18,25 +18,22 @@ def copy_languages(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0018_one_script"),
-        ("dialogues", "0005_topics"),
-        ("projects", "0003_invitations"),
+        ('annotation', '0018_one_script'),
+        ('dialogues', '0005_topics'),
+        ('projects', '0003_invitations'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="task",
-            name="language",
-            field=models.CharField(blank=True, db_default="", default="", max_length=3),
+            model_name='task',
+            name='language',
+            field=models.CharField(blank=True, db_default='', default='', max_length=3),
         ),
         migrations.RunPython(copy_languages, migrations.RunPython.noop, elidable=True),
         migrations.AddIndex(
-            model_name="task",
-            index=models.Index(
-                condition=models.Q(("open_slots__gt", 0)),
-                fields=["project", "group", "language", "rank", "id"],
-                name="task_open_in_language",
-            ),
+            model_name='task',
+            index=models.Index(condition=models.Q(('open_slots__gt', 0)), fields=['project', 'group', 'language', 'rank', 'id'], name='task_open_in_language'),
         ),
     ]

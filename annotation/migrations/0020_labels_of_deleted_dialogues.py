@@ -5,20 +5,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0019_task_language"),
-        ("dialogues", "0006_deleted_dialogues"),
+        ('annotation', '0019_task_language'),
+        ('dialogues', '0006_deleted_dialogues'),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="finallabel",
-            name="dialogue",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="final_labels",
-                to="dialogues.dialogue",
-            ),
+            model_name='finallabel',
+            name='dialogue',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='final_labels', to='dialogues.dialogue'),
         ),
     ]

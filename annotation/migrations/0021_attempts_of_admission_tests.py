@@ -5,21 +5,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("annotation", "0020_labels_of_deleted_dialogues"),
+        ('annotation', '0020_labels_of_deleted_dialogues'),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="admissiontest",
-            name="tries",
-            field=models.PositiveSmallIntegerField(
-                default=3,
-                validators=[
-                    django.core.validators.MinValueValidator(1),
-                    django.core.validators.MaxValueValidator(20),
-                ],
-                verbose_name="attempts",
-            ),
+            model_name='admissiontest',
+            name='tries',
+            field=models.PositiveSmallIntegerField(default=3, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(20)], verbose_name='attempts'),
         ),
     ]
