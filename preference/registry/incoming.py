@@ -30,7 +30,7 @@ class TrainedFolder:
     """The folder of a finished training: DIR as named by --output, or DIR/model.
 
     model: the folder of the weights. files: its bytes by name. config: training.json. evaluation: the report beside the
-    weights, {} if there is none. metrics: the last step.
+    weights, {} without one. metrics: of the last step.
     """
 
     model: Path
@@ -165,9 +165,7 @@ def _plain_files(model: Path) -> Iterator[tuple[str, int]]:
 def _read_lineage(model: Path) -> Json:
     """training.json. Raises Refusal no_lineage."""
     config = _read_json(model / EXPLANATION)
-    data, base = config.get("data"), config.get("base_model")
-    told = isinstance(data, dict) and isinstance(base, dict) and isinstance(config.get("recipe"), dict)
-    if not told or not isinstance(data.get("sha256"), str) or not isinstance(base.get("name"), str):  # type: ignore[union-attr]
+    if not _names_its_origin(config):
         raise Refusal(
             "no_lineage",
             _(
@@ -177,6 +175,18 @@ def _read_lineage(model: Path) -> Json:
             _("Copy the whole folder that python -m preference.training.joint wrote."),
         )
     return config
+
+
+def _names_its_origin(config: Json) -> bool:
+    """Whether data, base model and recipe are there, in the form that the trainer writes."""
+    data, base, recipe = (config.get(name) for name in ("data", "base_model", "recipe"))
+    return (
+        isinstance(data, dict)
+        and isinstance(data.get("sha256"), str)
+        and isinstance(base, dict)
+        and isinstance(base.get("name"), str)
+        and isinstance(recipe, dict)
+    )
 
 
 def _read_evaluation(folder: Path, named: str) -> Json:
@@ -218,7 +228,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _last_step(curve: Path) -> Json:
-    """The last complete line of a progress.jsonl; {} if there is none."""
+    """The last complete line of a progress.jsonl; {} if it has no such line, or is missing."""
     try:
         with curve.open("rb") as file:
             file.seek(-min(LONGEST_LINE, file.seek(0, os.SEEK_END)), os.SEEK_END)

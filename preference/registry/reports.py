@@ -53,7 +53,7 @@ def _is_list_of_text(value: Any) -> bool:
 
 
 def check_measured(report: Mapping[str, Any], version: str) -> None:
-    """Raises Refusal wrong_evaluation for a report about other weights. report: {} is none. version: of the model."""
+    """Raises Refusal wrong_evaluation for a report about other weights. report: {} passes. version: of the model."""
     if not report:
         return
     theirs, ours = report["model"]["version"].rpartition("@")[2], version.rpartition("@")[2]

@@ -249,7 +249,7 @@ def _learned(demo: Any, people: dict[str, Any]) -> dict[str, str]:
 def _model_from_elsewhere(demo: Any, eric: Any) -> Any:
     """A model trained on another machine, on data of which the demo has no snapshot, and one that waits to come home.
 
-    Nothing is loaded to try it out, because its weights are none.
+    It is registered without being loaded, because its weights are a placeholder.
     """
     from django.conf import settings
 

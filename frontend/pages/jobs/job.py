@@ -172,7 +172,7 @@ def result_url(job: Job) -> str:
 
 
 def _registered_model_url(job: Job) -> str:
-    """The model, which may have another name by now; while there is none, the list."""
+    """The page of the model; that of all models until it is registered, or after it was renamed."""
     model = RegisteredModel.objects.filter(
         project=job.project, sha256=job.result.get("sha256", ""), slug=job.result.get("model", "")
     ).first()

@@ -136,7 +136,7 @@ def training_dialogues(dialogues: Sequence[TrainingDialogue], data: Path) -> lis
 def turns_to_validate(
     dialogues: Sequence[TrainingDialogue], recipe: JointRecipe, encoder: Encoder, *, share_contexts: bool
 ) -> tuple[HeldOutTurns | None, list[str]]:
-    """The turns of the split `valid`, None if the recipe never validates or there are none; and notes on that."""
+    """The turns of the split `valid` and a note if it has none; no turns either if the recipe never validates."""
     if recipe.validate_every is None:
         return None, []
     valid = [dialogue for dialogue in dialogues if dialogue.split == VALID]
