@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, cast
 from uuid import uuid4
 
@@ -12,6 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
+from django.utils import timezone
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -52,6 +54,13 @@ from projects.models import Project
 from projects.roles import Capability
 
 PAGE_SIZE = 25
+PERIODS = {  # days; below 0: longer ago
+    "1": gettext_lazy("In the last 24 hours"),
+    "7": gettext_lazy("In the last 7 days"),
+    "30": gettext_lazy("In the last 30 days"),
+    "-7": gettext_lazy("More than 7 days ago"),
+    "-30": gettext_lazy("More than 30 days ago"),
+}
 
 
 @login_required
@@ -89,11 +98,12 @@ def disputes(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _filters(project: Project) -> list[Filter]:
-    """By language if there are several, and by annotator."""
+    """By language if there are several, by annotator, and by the date of the last answers."""
     languages, people = languages_of(project), annotators_of(project)
     filters = [Filter("language", gettext_lazy("Language"), gettext_lazy("Every language"), languages)]
     by_person = Filter("annotator", gettext_lazy("Annotator"), gettext_lazy("Every annotator"), people)
-    return [*(filters if len(languages) > 1 else []), by_person]
+    by_date = Filter("since", gettext_lazy("Last answers"), gettext_lazy("At any time"), list(PERIODS.items()))
+    return [*(filters if len(languages) > 1 else []), by_person, by_date]
 
 
 def _filtered(rows: QuerySet[Task], chosen: Mapping[str, str]) -> QuerySet[Task]:
@@ -102,6 +112,10 @@ def _filtered(rows: QuerySet[Task], chosen: Mapping[str, str]) -> QuerySet[Task]
     if annotator := chosen.get("annotator"):
         live = Submission.objects.filter(task=OuterRef("pk"), annotator=int(annotator), superseded_at=None)
         rows = rows.filter(Exists(live))
+    if since := chosen.get("since"):
+        days = int(since)
+        edge = timezone.now() - timedelta(days=abs(days))
+        rows = rows.filter(since__lt=edge) if days < 0 else rows.filter(since__gte=edge)
     return rows
 
 

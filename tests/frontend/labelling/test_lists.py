@@ -1,20 +1,23 @@
 """Lists of a labelling project: sorted, filtered by label, language and person, and dialogues chosen for a change."""
 
 import re
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.batch_review.services.cutting import cut_batches
-from annotation.labelling.models.labels import FinalLabel, LabelOrigin
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
 from annotation.labelling.services.planning import plan_labelling
 from annotation.onboarding.services.threads import ask_question
 from annotation.tasks.models.work import Assignment, Task, TaskState
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Dialogue
+from frontend.pages.labelling.disputes import PERIODS
 from projects.models import Project, Role
 from tests.annotation.conftest import Joins, imported
 from tests.frontend.labelling.test_disputes import disputed, signed
@@ -110,6 +113,19 @@ def test_disputes_are_filtered_by_language_and_annotator(
         assert len(client.get(address + query).context["cases"]) == count
     assert "No dispute matches" in client.get(f"{address}?language=en").content.decode()
     assert len(client.get(f"{address}?annotator={tina.pk}").context["cases"]) == 1  # no choice of the list
+
+
+def test_disputes_are_filtered_by_the_date_of_the_last_answers(
+    anna: User, bela: User, tina: User, quality: Project
+) -> None:
+    task, client = disputed(anna, bela, quality), signed(tina)
+    live = Submission.objects.filter(task=task, superseded_at=None)
+    for days, shown in ((0.5, {"1", "7", "30"}), (6, {"7", "30"}), (29, {"30", "-7"}), (31, {"-7", "-30"})):
+        # What counts is the later of the two answers.
+        live.filter(annotator=anna).update(stored_at=timezone.now() - timedelta(days=days))
+        live.filter(annotator=bela).update(stored_at=timezone.now() - timedelta(days=days + 40))
+        pages = {since: client.get(f"/p/quality/disputes/?since={since}") for since in PERIODS}
+        assert {since for since, page in pages.items() if page.context["cases"]} == shown
 
 
 def test_own_submissions_are_filtered_by_language_and_state(anna: User, bela: User, quality: Project) -> None:
