@@ -20,7 +20,7 @@ from frontend.pages.requests import signed_in
 from projects.roles import Capability
 from projects.selectors import project_for
 
-WHOLE_BYTES = 1024**2  # of a file that can only be read whole; imports.js sends this much of it
+WHOLE_BYTES = 5 * 1024**2  # of a file that can only be read whole; imports.js sends this much of it
 UTTERANCES_SAMPLED = 6
 # By name: the label, and what an empty path means.
 LABELS: dict[str, tuple[str | Promise, str | Promise]] = {
@@ -74,6 +74,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "format": FORMATS[format],
         "is_guess": chosen not in FORMATS,
+        "most_bytes": WHOLE_BYTES if FORMATS[format].is_binary and not is_whole else None,
         "key_fields": _key_fields(choose_keys(content, key_map), key_map)
         if FORMATS[format].read_mapped
         else [],

@@ -102,7 +102,9 @@ def _filters(project: Project) -> list[Filter]:
     languages, people = languages_of(project), annotators_of(project)
     filters = [Filter("language", gettext_lazy("Language"), gettext_lazy("Every language"), languages)]
     by_person = Filter("annotator", gettext_lazy("Annotator"), gettext_lazy("Every annotator"), people)
-    by_date = Filter("since", gettext_lazy("Last answers"), gettext_lazy("At any time"), list(PERIODS.items()))
+    by_date = Filter(
+        "since", gettext_lazy("Last answers"), gettext_lazy("At any time"), list(PERIODS.items())
+    )
     return [*(filters if len(languages) > 1 else []), by_person, by_date]
 
 

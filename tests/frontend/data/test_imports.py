@@ -1,10 +1,13 @@
 """Sending a file, following its import, reading what was refused."""
 
 import gzip
+import io
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from string import ascii_letters
 from typing import Any
 from uuid import uuid4
 
@@ -13,11 +16,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+from openpyxl import Workbook
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
 from dialogues.models import Dialogue
 from dialogues.parsing.formats import FORMATS
+from frontend.pages.data.import_preview import WHOLE_BYTES
 from jobs.folders import MARKER
 from jobs.models import Job, JobState
 from jobs.services import record_heartbeat, run_job
@@ -190,6 +195,32 @@ def test_packed_and_excel_files_are_previewed(erics_browser: Client, project: Pr
     page = look(erics_browser, project, example_file(FORMATS["xlsx"]))
     assert 'data-format="xlsx" data-refused=""' in page
     assert "Hello, you!" in page
+
+
+def excel_file(utterances: int, letters: int) -> bytes:
+    """Random letters, which do not shrink when packed."""
+    book, random = Workbook(), Random(0)
+    book.active.append(["dialogue_id", "speaker", "text"])
+    for n in range(utterances):
+        book.active.append(
+            [f"d{n // 2}", "AB"[n % 2], f"{n} " + "".join(random.choices(ascii_letters, k=letters))]
+        )
+    stream = io.BytesIO()
+    book.save(stream)
+    return stream.getvalue()
+
+
+def test_an_excel_file_is_previewed_up_to_the_size_of_a_form(erics_browser: Client, project: Project) -> None:
+    shown = excel_file(utterances=200, letters=9_000)
+    assert 1024**2 < len(shown) < WHOLE_BYTES
+    page = look(erics_browser, project, shown, name="talks.xlsx")
+    assert "The first dialogue will be:" in page
+    assert "too large" not in page
+    large = excel_file(utterances=800, letters=9_000)
+    assert WHOLE_BYTES < len(large)
+    page = look(erics_browser, project, large[:WHOLE_BYTES], name="talks.xlsx", size=len(large))
+    assert "It is too large for a preview: an Excel file is shown up to 5.0 MB." in page.replace("\xa0", " ")
+    assert 'data-refused=""' in page
 
 
 # --- the page of an import ---

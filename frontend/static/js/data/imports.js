@@ -6,7 +6,7 @@
 import { format } from "../shared/page.js";
 
 const HEAD_BYTES = 64 * 1024;
-const WHOLE_BYTES = 1024 * 1024; // of an Excel file, which can only be read whole
+const WHOLE_BYTES = 5 * 1024 * 1024; // of an Excel file, which can only be read whole
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("import"));
 const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
