@@ -1,6 +1,7 @@
 """REST API of the settings of a labelling project, and of changing the dialogues that are not labelled yet."""
 
 from typing import Any
+from uuid import UUID
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
@@ -14,6 +15,7 @@ from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.selectors.replanning import Replan, preview_replan
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.services.planning import MAX_OVERLAP
+from annotation.labelling.services.replan_undo import undo_replan
 from annotation.labelling.services.replanning import MAX_PRIORITY, check_replan, replan_tasks
 from annotation.labelling.services.settings import LABELLING_SETTINGS, update_labelling
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
@@ -49,7 +51,7 @@ class LabellingSettingsView(APIView):
         responses=LabellingSettingsSerializer,
     )
     def patch(self, request: Request, slug: str) -> Response:
-        """Change some settings. Overlap and order apply to tasks that are made afterwards; see `replans`."""
+        """Change some settings. The overlap applies to tasks that are created afterwards; see `replans`."""
         project = labelling_project(person(request), slug, Capability.CONFIGURE)
         sent = LabellingSettingsInput(project.labelling, data=request.data, partial=True)
         sent.is_valid(raise_exception=True)
@@ -144,7 +146,34 @@ class ReplansView(APIView):
         return Response(ReplanResultSerializer(done).data)
 
 
+class ReplanUndoInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Made by the client; a second send changes nothing.")
+
+
+class UndoneReplanSerializer(ReplanResultSerializer):
+    kept = serializers.IntegerField(help_text="Changed or finished since; they stay as they are.")
+
+
+class ReplanUndoView(APIView):
+    @extend_schema(
+        tags=projects_api.TAG,
+        operation_id="replans_undo",
+        request=ReplanUndoInput,
+        responses=UndoneReplanSerializer,
+    )
+    def post(self, request: Request, slug: str, pk: UUID) -> Response:
+        """Give the dialogues their former overlap, group and priority, unless they were changed or finished since.
+
+        Codes: already_undone, cannot_undo (the change was too large to be kept), id_in_use.
+        """
+        project = labelling_project(person(request), slug, Capability.CONFIGURE)
+        sent = validated_input(ReplanUndoInput, request)
+        done = undo_replan(project=project, actor=person(request), request_id=sent["id"], undone=pk)
+        return Response(UndoneReplanSerializer(done).data)
+
+
 urlpatterns = [
     path("projects/<slug:slug>/labelling/", LabellingSettingsView.as_view()),
     path("projects/<slug:slug>/labelling/replans/", ReplansView.as_view()),
+    path("projects/<slug:slug>/labelling/replans/<uuid:pk>/undo/", ReplanUndoView.as_view()),
 ]

@@ -10,7 +10,9 @@ from annotation.batch_review.models import BatchPlan, SampleItem
 from annotation.batch_review.services.appeals import raise_appeal
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.verdicts import return_round
+from annotation.labelling.selectors.replanning import Replan
 from annotation.labelling.services.planning import plan_labelling
+from annotation.labelling.services.replanning import replan_tasks
 from annotation.onboarding.services.admission_tests import update_admission_test
 from annotation.onboarding.services.gold import make_gold
 from annotation.onboarding.services.threads import ask_question
@@ -70,8 +72,15 @@ def create_labelling_world(people: People) -> tuple[Project, Values]:
     dispute = _dispute(project, people)
     evaluators = _evaluators(project, people)
     work = _work(project, people)
+    replan = _replan(project)
     people.leave(project, LEAVER)
-    return project, {**comparison, **batch, **dispute, **evaluators, **work}
+    return project, {**comparison, **batch, **dispute, **evaluators, **work, **replan}
+
+
+def _replan(project: Project) -> Values:
+    change = uuid4()
+    replan_tasks(project=project, actor=None, request_id=change, replan=Replan(priority=1))
+    return {"replans/{pk}": change, "replan/{replan_id}": change}
 
 
 def _batch(project: Project, people: People) -> Values:

@@ -218,7 +218,7 @@ LABELLING_API: Table = {
     "* api/v1/projects/{slug}/labelling/claim/": ANNOTATE,
     "* api/v1/projects/{slug}/labelling/mine/": SEE,
     "* api/v1/projects/{slug}/labelling/": CONFIGURE,
-    "* api/v1/projects/{slug}/labelling/replans/": CONFIGURE,
+    "* api/v1/projects/{slug}/labelling/replans/*": CONFIGURE,
     "* api/v1/projects/{slug}/confirmations/": SEE,  # one's own
     "* api/v1/projects/{slug}/disputes/": DECIDE,
     "* api/v1/labelling/{pk}/*": ANNOTATORS,
@@ -245,7 +245,7 @@ LABELLING_PAGES: Table = {
     "GET p/{slug}/schema/*": SEE,
     "POST p/{slug}/schema/*": CONFIGURE,
     "* p/{slug}/settings/labelling/": CONFIGURE,
-    "* p/{slug}/settings/labelling/replan/": CONFIGURE,
+    "* p/{slug}/settings/labelling/replan/*": CONFIGURE,
     "* p/{slug}/queue/": ANNOTATE,
     "* p/{slug}/label/": ANNOTATE,
     "* p/{slug}/label/{assignment_id}/": ANNOTATORS,

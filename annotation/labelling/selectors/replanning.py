@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db.models import Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Greatest
+from django.utils import timezone
 
 from annotation.tasks.models.work import AssignmentState, Task, TaskState
 from annotation.tasks.selectors.languages import read_by_nobody
-from projects.models import Project
+from projects.models import Event, Project
 
+REPLAN, REPLANNED = "annotation.replan", "replanned"  # type of subject, and kind, of the event of a change
+UNDO_OFFERED = timedelta(days=1)
 TAKEN = F("overlap") - F("open_slots")  # people who hold or have labelled it
 
 
@@ -132,3 +136,11 @@ def complete_tasks(project: Project) -> QuerySet[Task]:
     rows = Task.objects.filter(project=project, state=TaskState.OPEN, open_slots=0, dialogue__isnull=False)
     live = Count("submissions", filter=Q(submissions__superseded_at=None))
     return rows.annotate(live=live).filter(live__gte=F("overlap"))
+
+
+def last_undoable_replan(project: Project) -> Event | None:
+    """The newest change of this project, if it can be undone and was made within a day."""
+    last = Event.objects.filter(subject_type=REPLAN, project=project).order_by("-pk").first()
+    if last is None or last.kind != REPLANNED or last.at < timezone.now() - UNDO_OFFERED:
+        return None
+    return last if last.data["changed"] and isinstance(last.data["before"], list) else None

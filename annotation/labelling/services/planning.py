@@ -4,12 +4,12 @@ from collections.abc import Collection, Sequence
 from random import Random
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.labelling.models.labels import LabellingSettings, Order
-from annotation.tasks.models.work import PRIORITY_STEP, Task
+from annotation.tasks.models.work import PRIORITY_STEP, Task, TaskState
 from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN, is_planned
 from common.languages import primary_language
@@ -19,6 +19,15 @@ from projects.models import Project
 from projects.transitions import record_request
 
 MAX_OVERLAP = 99
+
+# original_place: the place without another order of the queue; see queue_order.
+PLACES = """
+UPDATE annotation_task task
+SET place = CASE WHEN task.original_place IS NULL THEN listed.place ELSE task.place END,
+    original_place = CASE WHEN task.original_place IS NULL THEN NULL ELSE listed.place END
+FROM unnest(%(dialogues)s::bigint[], %(places)s::int[]) AS listed (dialogue, place)
+WHERE task.project_id = %(project)s AND task.dialogue_id = listed.dialogue AND task.state = 'open'
+"""
 
 
 @transaction.atomic
@@ -99,3 +108,16 @@ def queue_place(settings: LabellingSettings, dialogue: int) -> int:
     if settings.order == Order.GIVEN:
         return dialogue % PRIORITY_STEP
     return Random(f"{settings.project_id}/{dialogue}").randrange(PRIORITY_STEP)
+
+
+def reorder_open_tasks(settings: LabellingSettings) -> None:
+    """Put the open tasks into the project's order; an order of the queue by another list stays in front."""
+    open_tasks = Task.objects.filter(
+        project=settings.project_id, state=TaskState.OPEN, dialogue__isnull=False
+    )
+    dialogues = list(open_tasks.order_by().values_list("dialogue", flat=True))
+    places = [queue_place(settings, dialogue) for dialogue in dialogues]
+    values = {"project": settings.project_id, "dialogues": dialogues, "places": places}
+    with connection.cursor() as cursor:
+        cursor.execute(PLACES, values)
+    reset_claim_cursors(settings.project)

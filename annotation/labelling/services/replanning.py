@@ -1,5 +1,6 @@
 """Changes overlap, group and priority of the dialogues that are not labelled yet."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,8 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.selectors.replanning import (
+    REPLAN,
+    REPLANNED,
     Replan,
     complete_tasks,
     differs,
@@ -32,9 +35,10 @@ from projects.models import Event, Project
 from projects.selectors import groups_of
 from projects.transitions import record_request
 
-REPLAN = "annotation.replan"
 RESOLVE_JOB = "resolve_tasks"
 MAX_PRIORITY = 32_767
+CHANGEABLE = ("overlap", "group", "priority")
+MOST_UNDONE = 20_000  # tasks, whose dialogues are kept in the event
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,10 @@ def replan_tasks(*, project: Project, actor: User | None, request_id: UUID, repl
         # Computed from each row as it is when it is locked: people claim at the same time.
         tasks_to_replan(project, replan).filter(differs(replan)).update(**new_values(replan))
         reset_claim_cursors(project)
-    record_request(REPLAN, request_id, kind="replanned", project=project, actor=actor, data=data)
-    return Replanned(preview.changed, preview.added, preview.removed, _resolve(project, actor, request_id))
+    record_request(REPLAN, request_id, kind=REPLANNED, project=project, actor=actor, data=data)
+    return Replanned(
+        preview.changed, preview.added, preview.removed, resolve_complete_tasks(project, actor, request_id)
+    )
 
 
 def check_replan(project: Project, replan: Replan) -> None:
@@ -111,16 +117,22 @@ def _stored(request_id: UUID, project: Project, replan: Replan) -> Replanned | N
     return Replanned(event.data["changed"], event.data["added"], event.data["removed"], job)
 
 
-def _former_values(project: Project, replan: Replan) -> dict[str, Any] | None:
-    """The values before, if all changed tasks had the same: sent as a replan, they undo this one."""
-    rows = tasks_to_replan(project, replan).filter(differs(replan)).order_by()
-    found = list(rows.values("overlap", "group", "priority").distinct()[:2])
-    if len(found) != 1:
+def _former_values(project: Project, replan: Replan) -> list[dict[str, Any]] | None:
+    """What `undo_replan` restores: the values before, each with its dialogues; None for too many tasks."""
+    changed = [name for name in CHANGEABLE if getattr(replan, name) is not None]
+    rows = tasks_to_replan(project, replan).filter(differs(replan)).order_by("pk")
+    dialogues: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for dialogue, *values in rows.values_list("dialogue", *changed)[: MOST_UNDONE + 1]:
+        dialogues[tuple(values)].append(dialogue)
+    if sum(map(len, dialogues.values())) > MOST_UNDONE:
         return None
-    return {name: value for name, value in found[0].items() if getattr(replan, name) is not None}
+    return [
+        {**dict(zip(changed, values, strict=True)), "dialogues": ids} for values, ids in dialogues.items()
+    ]
 
 
-def _resolve(project: Project, actor: User | None, request_id: UUID) -> Job | None:
+def resolve_complete_tasks(project: Project, actor: User | None, request_id: UUID) -> Job | None:
+    """Start the job that resolves tasks which have enough labels now; None if there are none."""
     if not complete_tasks(project).exists():
         return None
     return start_job(id=request_id, kind=RESOLVE_JOB, project=project, actor=actor, parameters={})

@@ -41,6 +41,7 @@ WORDS: Final[dict[str, str | Promise]] = {
     "schema_used": gettext_lazy("Other questions in use"),
     "planned": gettext_lazy("Dialogues planned"),
     "replanned": gettext_lazy("People, group or priority of waiting dialogues changed"),
+    "replan_undone": gettext_lazy("Change of waiting dialogues undone"),
     "ordered": gettext_lazy("Order of the queue changed"),
     "import_undone": gettext_lazy("Import undone"),
     "hub_token_set": gettext_lazy("Hub token set"),

@@ -1,7 +1,7 @@
 """Overlap, group and priority of the dialogues that are not labelled yet: a form, what it would do, and doing it."""
 
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
@@ -13,15 +13,21 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.labelling.selectors.replanning import Replan, ReplanPreview, preview_replan
+from annotation.labelling.selectors.replanning import (
+    Replan,
+    ReplanPreview,
+    last_undoable_replan,
+    preview_replan,
+)
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.services.planning import MAX_OVERLAP
+from annotation.labelling.services.replan_undo import UndoneReplan, undo_replan
 from annotation.labelling.services.replanning import Replanned, check_replan, replan_tasks
 from common.refusals import Refusal
 from dialogues.selectors import imports_of
-from frontend.pages.requests import signed_in
+from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.paging import parse_number
 from projects.models import Project
 from projects.roles import Capability
@@ -130,6 +136,7 @@ def _render(
         "preview": preview,
         "chosen": len(form.cleaned_data.get("of_dialogues", [])) if form.is_bound else 0,
         "request_id": uuid4(),
+        "last": last_undoable_replan(project),
     }
     failed = form.is_bound and bool(form.errors)
     return render(request, "projects/replan.html", context, status=422 if failed else 200)
@@ -161,9 +168,41 @@ def describe_change(done: Replanned) -> str:
     return " ".join([changed, *([more] if done.added else []), *([fewer] if done.removed else [])])
 
 
+@login_required
+@require_POST
+def undo(request: HttpRequest, slug: str, replan_id: UUID) -> HttpResponse:
+    """Give the dialogues of a change their former values."""
+    user = signed_in(request)
+    project = labelling_project(user, slug, Capability.CONFIGURE)
+    try:
+        done = undo_replan(
+            project=project, actor=user, request_id=posted_uuid(request, "request_id"), undone=replan_id
+        )
+    except Refusal as refusal:
+        messages.error(request, str(refusal))
+        return redirect("project_replan", slug)
+    messages.success(request, _describe_undoing(done))
+    return redirect("job", slug, done.job.pk) if done.job else redirect("project_replan", slug)
+
+
+def _describe_undoing(done: UndoneReplan) -> str:
+    undone = ngettext(
+        "%(n)d dialogue is as it was before.", "%(n)d dialogues are as they were before.", done.changed
+    ) % {"n": done.changed}
+    kept = ngettext(
+        "%(n)d dialogue was changed or finished since and stays as it is.",
+        "%(n)d dialogues were changed or finished since and stay as they are.",
+        done.kept,
+    ) % {"n": done.kept}
+    return f"{undone} {kept}" if done.kept else undone
+
+
 def preview_address(project: Project, **values: Any) -> str:
     """The page with these values filled in, showing what they would do."""
     return f"{reverse('project_replan', args=[project.slug])}?{urlencode(values)}"
 
 
-urlpatterns = [path("p/<slug:slug>/settings/labelling/replan/", replan, name="project_replan")]
+urlpatterns = [
+    path("p/<slug:slug>/settings/labelling/replan/", replan, name="project_replan"),
+    path("p/<slug:slug>/settings/labelling/replan/<uuid:replan_id>/undo/", undo, name="project_replan_undo"),
+]

@@ -21,6 +21,7 @@ from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, Workload
 from annotation.tasks.services.assignment import _expire, reap_expired_leases, release, renew_lease
 from annotation.tasks.services.claiming import claim_next_task
+from annotation.tasks.services.queue_order import order_queue, restore_queue
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
 from projects.models import Event, Project, Role
@@ -130,6 +131,26 @@ def test_the_order_is_as_given_or_random_but_stable(mara: User, anna: User, qual
     plan_labelling(project=quality, actor=mara, plan_id=uuid4(), priority=-1)
     settings(quality, open_tasks_per_person=9)
     assert [claims(anna, quality).dialogue_id for _n in more] == [dialogue.pk for dialogue in more]
+
+
+def test_another_order_applies_to_the_dialogues_that_wait(anna: User, mara: User, quality: Project) -> None:
+    imported(quality, 4)
+    plan_labelling(project=quality, actor=mara, plan_id=uuid4())
+    places = dict(Task.objects.values_list("dialogue_id", "place"))
+    update_labelling(project=quality, actor=mara, changes={"order": Order.GIVEN, "open_tasks_per_person": 9})
+    assert [claims(anna, quality).dialogue_id for _n in places] == sorted(places)
+    update_labelling(project=quality, actor=mara, changes={"order": Order.RANDOM})
+    assert dict(Task.objects.values_list("dialogue_id", "place")) == places
+
+
+def test_another_order_keeps_a_list_in_front(mara: User, quality: Project) -> None:
+    first, second, third = sorted(Task.objects.values_list("dialogue_id", flat=True))
+    order_queue(project=quality, actor=mara, order_id=uuid4(), dialogues=[third], source={})
+    update_labelling(project=quality, actor=mara, changes={"order": Order.GIVEN})
+    assert Task.objects.order_by("rank").values_list("dialogue_id", flat=True)[0] == third
+    restore_queue(project=quality, actor=mara, request_id=uuid4())
+    in_order = Task.objects.order_by("rank").values_list("dialogue_id", flat=True)
+    assert list(in_order) == [first, second, third]
 
 
 def test_a_person_stops_at_the_limit(anna: User, quality: Project) -> None:

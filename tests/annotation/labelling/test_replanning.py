@@ -1,26 +1,31 @@
 """Overlap, group and priority changed after the import."""
 
+from datetime import timedelta
 from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel
-from annotation.labelling.selectors.replanning import Replan, preview_replan
+from annotation.labelling.selectors.replanning import Replan, last_undoable_replan, preview_replan
+from annotation.labelling.services import replanning
 from annotation.labelling.services.planning import plan_labelling
+from annotation.labelling.services.replan_undo import UndoneReplan, undo_replan
 from annotation.labelling.services.replanning import replan_tasks
+from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Task, TaskState
 from annotation.tasks.services.assignment import release
-from common.refusals import Invalid, Refusal
+from common.refusals import Invalid, NotFound, Refusal
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from projects.models import Event, Project
+from projects.models import Event, Project, Role
 from projects.services import set_group
 from tests.annotation.batch_review.conftest import cut_one_batch
-from tests.annotation.conftest import imported
+from tests.annotation.conftest import Joins, imported
 from tests.annotation.labelling.test_assignment import claims, refused, sends
 
 
@@ -121,12 +126,93 @@ def test_sending_the_request_again_changes_nothing(quality: Project) -> None:
     assert caught.value.code == "id_in_use"
 
 
-def test_the_event_has_the_values_before_so_that_it_can_be_undone(quality: Project) -> None:
-    replans(quality, overlap=5, priority=3)
-    event = Event.objects.get(kind="replanned")
-    assert event.data["before"] == {"overlap": 2, "priority": 0}
-    replans(quality, **event.data["before"])
-    assert set(Task.objects.values_list("overlap", "open_slots", "priority")) == {(2, 2, 0)}
+def undoes(project: Project, undone: UUID, request_id: UUID | None = None) -> UndoneReplan:
+    return undo_replan(project=project, actor=None, request_id=request_id or uuid4(), undone=undone)
+
+
+def test_a_change_of_dialogues_with_different_values_is_undone(quality: Project) -> None:
+    first, second, third = Task.objects.values_list("pk", flat=True)
+    Task.objects.filter(pk=first).update(overlap=5, open_slots=5, priority=-3)
+    before = set(Task.objects.values_list("pk", "overlap", "open_slots", "priority"))
+    change = uuid4()
+    replans(quality, change, overlap=3, priority=3)
+    assert set(Task.objects.values_list("overlap", "open_slots", "priority")) == {(3, 3, 3)}
+    done = undoes(quality, change)
+    assert (done.changed, done.kept, done.added, done.removed) == (3, 0, 2, 2)
+    assert set(Task.objects.values_list("pk", "overlap", "open_slots", "priority")) == before
+    assert {second, third} <= {pk for pk, *_values in before}
+
+
+def test_undoing_leaves_what_was_changed_or_finished_since(anna: User, bela: User, quality: Project) -> None:
+    change = uuid4()
+    replans(quality, change, priority=3)
+    for person in (anna, bela):
+        sends(claims(person, quality))
+    finished = Task.objects.exclude(state=TaskState.OPEN).get()
+    changed = Task.objects.filter(state=TaskState.OPEN).earliest("pk")
+    replans(quality, priority=7, of_dialogues=[changed.dialogue_id])
+    done = undoes(quality, change)
+    assert (done.changed, done.kept) == (1, 2)
+    priorities = dict(Task.objects.values_list("pk", "priority"))
+    assert (priorities.pop(finished.pk), priorities.pop(changed.pk)) == (3, 7)
+    assert list(priorities.values()) == [0]
+
+
+def test_undoing_more_people_keeps_those_who_hold_a_dialogue(
+    anna: User, bela: User, tina: User, joins: Joins, quality: Project
+) -> None:
+    change = uuid4()
+    replans(quality, change, overlap=3)
+    for person in (anna, bela, joins("cleo", quality, Role.ANNOTATOR)):
+        for _n in range(3):
+            claims(person, quality)
+    assert undoes(quality, change).changed == 0
+    assert set(Task.objects.values_list("overlap", "open_slots")) == {(3, 0)}
+
+
+def test_a_change_is_undone_once(quality: Project) -> None:
+    change, request_id = uuid4(), uuid4()
+    replans(quality, change, priority=3)
+    first = undoes(quality, change, request_id)
+    assert undoes(quality, change, request_id) == first
+    with pytest.raises(Refusal) as caught:
+        undoes(quality, change)
+    assert caught.value.code == "already_undone"
+    with pytest.raises(Refusal) as caught:
+        undoes(quality, uuid4(), request_id)
+    assert caught.value.code == "id_in_use"
+
+
+def test_an_unknown_change_and_one_of_another_project_cannot_be_undone(quality: Project, mara: User) -> None:
+    other, change = create_project(slug="other", preset="diqad", actor=mara), uuid4()
+    replans(quality, change, priority=3)
+    for project, undone in ((quality, uuid4()), (other, change)):
+        with pytest.raises(NotFound):
+            undoes(project, undone)
+    assert set(Task.objects.values_list("priority", flat=True)) == {3}
+
+
+def test_a_change_of_too_many_dialogues_cannot_be_undone(
+    quality: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replanning, "MOST_UNDONE", 2)
+    change = uuid4()
+    replans(quality, change, priority=3)
+    with pytest.raises(Refusal) as caught:
+        undoes(quality, change)
+    assert caught.value.code == "cannot_undo"
+
+
+def test_the_last_change_of_the_day_is_offered_for_undoing(quality: Project) -> None:
+    change = uuid4()
+    replans(quality, change, priority=3)
+    offered = last_undoable_replan(quality)
+    assert offered is not None
+    assert offered.subject_id == str(change)
+    Event.objects.update(at=timezone.now() - timedelta(hours=25))
+    assert last_undoable_replan(quality) is None
+    undoes(quality, change)
+    assert last_undoable_replan(quality) is None
 
 
 def test_dialogues_of_a_batch_keep_its_group(anna: User, quality: Project, mara: User) -> None:

@@ -82,3 +82,31 @@ def test_the_settings_and_the_change_are_in_the_api(maras_browser: Client, quali
     done = maras_browser.post(f"{API}replans/", sent, content_type="application/json")
     assert done.json() == {"changed": 3, "added": 3, "removed": 0, "job": None}
     assert set(Task.objects.values_list("overlap", "priority")) == {(3, -2)}
+
+
+def test_the_last_change_is_undone_on_the_page(maras_browser: Client, quality: Project) -> None:
+    assert "Undo this change" not in maras_browser.get(ADDRESS).content.decode()
+    change = str(uuid4())
+    maras_browser.post(ADDRESS, {"priority": 5, "request_id": change})
+    page = maras_browser.get(ADDRESS).content.decode()
+    address = f"{ADDRESS}{change}/undo/"
+    assert "was of 3 dialogues." in page
+    assert f'action="{address}"' in page
+    sent = {"request_id": str(uuid4())}
+    for _again in range(2):
+        done = maras_browser.post(address, sent, follow=True).content.decode()
+        assert "3 dialogues are as they were before." in done
+        assert "Undo this change" not in done
+    assert set(Task.objects.values_list("priority", flat=True)) == {0}
+    again = maras_browser.post(address, {"request_id": str(uuid4())}, follow=True).content.decode()
+    assert "This change is undone already." in again
+
+
+def test_a_change_is_undone_in_the_api(maras_browser: Client, quality: Project) -> None:
+    change = str(uuid4())
+    maras_browser.post(f"{API}replans/", {"id": change, "overlap": 4}, content_type="application/json")
+    address = f"{API}replans/{change}/undo/"
+    done = maras_browser.post(address, {"id": str(uuid4())}, content_type="application/json")
+    assert done.json() == {"changed": 3, "kept": 0, "added": 0, "removed": 6, "job": None}
+    again = maras_browser.post(address, {"id": str(uuid4())}, content_type="application/json")
+    assert (again.status_code, again.json()["code"]) == (409, "already_undone")
