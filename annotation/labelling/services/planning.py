@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from random import Random
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -117,7 +118,7 @@ def reorder_open_tasks(settings: LabellingSettings) -> None:
     )
     dialogues = list(open_tasks.order_by().values_list("dialogue", flat=True))
     places = [queue_place(settings, dialogue) for dialogue in dialogues]
-    values = {"project": settings.project_id, "dialogues": dialogues, "places": places}
+    values: dict[str, Any] = {"project": settings.project_id, "dialogues": dialogues, "places": places}
     with connection.cursor() as cursor:
         cursor.execute(PLACES, values)
     reset_claim_cursors(settings.project)

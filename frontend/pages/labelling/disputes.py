@@ -108,7 +108,8 @@ def _filters(project: Project) -> list[Filter]:
     return [*(filters if len(languages) > 1 else []), by_person, by_date]
 
 
-def _filtered(rows: QuerySet[Task], chosen: Mapping[str, str]) -> QuerySet[Task]:
+def _filtered(rows: QuerySet[Any], chosen: Mapping[str, str]) -> QuerySet[Task]:
+    """rows: annotated with `since`."""
     if language := chosen.get("language"):
         rows = rows.filter(dialogue__language=language)
     if annotator := chosen.get("annotator"):

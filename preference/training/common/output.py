@@ -18,7 +18,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
@@ -82,16 +82,19 @@ class OutputFolder:
         """Write training.json."""
         replace_json(self.folder / "training.json", explanation)
 
-    def check_same_run(self, explanation: Explanation, *, free: Collection[str]) -> None:
+    def check_same_run(
+        self, explanation: Explanation, *, free: Collection[str], before: Mapping[str, Any]
+    ) -> None:
         """Raise TrainingError if the last checkpoint belongs to another run.
 
-        explanation: of this run; its recipe, data["sha256"] and base_model["version"] are compared. free: settings of
-        the recipe that may differ.
+        explanation: of this run; its recipe, data["sha256"] and base_model["version"] are compared. free,
+        before: see `differences`.
         """
         checkpoint = self.last_checkpoint()
         if checkpoint is not None:
             saved = json.loads((checkpoint / "training.json").read_text(encoding="utf-8"))
-            _check_same(explanation, saved, checkpoint, free)
+            differ = differences(explanation["recipe"], saved["recipe"], free=free, before=before)
+            _check_same(explanation, saved, checkpoint, differ)
 
     def _take_lock(self) -> None:
         """Lock the folder without waiting. A lock file alone would outlive a killed process; a lock on it does not."""
@@ -138,13 +141,14 @@ class OutputFolder:
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
 
-def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path, free: Collection[str]) -> None:
+def _check_same(mine: Explanation, saved: Explanation, checkpoint: Path, differ: list[str]) -> None:
     """Raise TrainingError, listing what differs, if the checkpoint was made from other inputs.
+
+    differ: settings of the recipe.
 
     Continued with another recipe, data set or base model the run would end at weights that no single run can reproduce,
     and its training.json would describe only the last part.
     """
-    differ = differences(mine["recipe"], saved["recipe"], free=free)
     if mine["data"]["sha256"] != saved["data"]["sha256"]:
         sums = {"saved": saved["data"]["sha256"][:12], "mine": mine["data"]["sha256"][:12]}
         differ.append(_("data (SHA-256): %(saved)s → %(mine)s") % sums)

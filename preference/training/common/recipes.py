@@ -142,14 +142,28 @@ def _refusal(template: str, name: str, value: object, **bounds: object) -> Train
     )
 
 
-def differences(mine: Mapping[str, Any], saved: Mapping[str, Any], *, free: Collection[str]) -> list[str]:
+def values_before(recipe_class: type, **others: Any) -> dict[str, Any]:
+    """What runs did before a setting existed, by its name: its default, or the value among `others`."""
+    fields = dataclasses.fields(recipe_class)
+    return {field.name: field.default for field in fields} | others
+
+
+def differences(
+    mine: Mapping[str, Any],
+    saved: Mapping[str, Any],
+    *,
+    free: Collection[str],
+    before: Mapping[str, Any] = types.MappingProxyType({}),
+) -> list[str]:
     """Settings that keep a run from continuing one with the recipe `saved`, each as `name: saved → mine`.
 
-    free: settings that may differ, because they change memory and rounding, not what is computed.
+    free: settings that may differ, because they change memory and rounding, not what is computed. before: see
+    values_before; a recipe that was saved before a setting existed counts as having this value.
     """
     names = [*mine, *(name for name in saved if name not in mine)]
+    done = {**before, **saved}
     return [
-        f"{name}: {saved.get(name)} → {mine.get(name)}"
+        f"{name}: {done.get(name)} → {mine.get(name)}"
         for name in names
-        if name not in free and saved.get(name) != mine.get(name)
+        if name not in free and done.get(name) != mine.get(name)
     ]

@@ -150,13 +150,15 @@ def begin_run(
     session: TrainingSession,
     *,
     free: Collection[str],
+    before: Mapping[str, Any],
     amount: str,
 ) -> None:
     """Write training.json, unless the last checkpoint is of another run, and print what is trained.
 
-    free: settings of the recipe that may differ. amount: a sentence. Raises TrainingError.
+    free: settings of the recipe that may differ. before: what runs did before a setting existed. amount: a sentence.
+    Raises TrainingError.
     """
-    session.output.check_same_run(explanation, free=free)
+    session.output.check_same_run(explanation, free=free, before=before)
     if args.should_save:
         session.output.explain(explanation)
     args.parameters = parameters_of(explanation)

@@ -11,7 +11,7 @@ from typing import Any
 
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
-from preference.training.common.recipes import check_bounds
+from preference.training.common.recipes import check_bounds, values_before
 from preference.training.common.schedule import inverse_sqrt_factor
 from preference.training.common.validation import LAST
 from preference.training.joint.quadruples import SHUFFLED, WITHIN
@@ -146,6 +146,10 @@ class JointRecipe:
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+# Random replies were drawn from the whole project before that could be chosen; everything else was as by default.
+BEFORE = values_before(JointRecipe, random_within="project")
 
 
 def diamante() -> JointRecipe:

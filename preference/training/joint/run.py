@@ -36,7 +36,7 @@ from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.choice import choose_layout
 from preference.training.joint.layouts.micro_batches import Layout
-from preference.training.joint.recipe import FREE, JointRecipe
+from preference.training.joint.recipe import BEFORE, FREE, JointRecipe
 from preference.training.joint.step_plan import QuadruplePlan
 from preference.training.joint.trainer import JointTrainer
 from preference.training.joint.validation import VALID, HeldOutTurns, draw_validation
@@ -101,7 +101,7 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
         amount={"steps": plan.steps, "quadruples_an_epoch": plan.quadruples},
     )
     amount = f"{len(dialogues)} dialogues, {plan.quadruples} quadruples an epoch, {plan.steps} steps of {recipe.batch}."
-    begin_run(explanation, args, session, free=FREE, amount=amount)
+    begin_run(explanation, args, session, free=FREE, before=BEFORE, amount=amount)
     describe_weights(session.progress, explanation, model, "preference.training.joint")
     return JointTrainer(
         model,

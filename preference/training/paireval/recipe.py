@@ -11,7 +11,7 @@ from typing import Any
 
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
-from preference.training.common.recipes import check_bounds
+from preference.training.common.recipes import check_bounds, values_before
 from preference.training.paireval.corpus import ORIGINS
 from preference.training.paireval.prompts import INST, PAIR, QUESTIONS, TEMPLATES
 
@@ -99,6 +99,9 @@ class PairRecipe:
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
+
+
+BEFORE = values_before(PairRecipe)  # every setting that came later leaves a run as it was by default
 
 
 def paper() -> PairRecipe:

@@ -39,7 +39,7 @@ from preference.training.paireval.label_model import LabelModel
 from preference.training.paireval.pairs import PairSampler
 from preference.training.paireval.prompts import DIRECT, QUESTIONS
 from preference.training.paireval.reading import BUDGET
-from preference.training.paireval.recipe import FREE, PairRecipe
+from preference.training.paireval.recipe import BEFORE, FREE, PairRecipe
 from preference.training.paireval.step_plan import PairPlan
 from preference.training.paireval.trainer import PairTrainer
 
@@ -93,7 +93,7 @@ def prepare(
     )
     comparisons = comparisons_to_store(examples, recipe, encoder)
     amount = f"{plan.pairs} pairs an epoch, {plan.steps} steps of {recipe.batch}."
-    begin_run(explanation, args, session, free=FREE, amount=amount)
+    begin_run(explanation, args, session, free=FREE, before=BEFORE, amount=amount)
     describe_weights(session.progress, explanation, model, "preference.training.paireval train")
     trainer = PairTrainer(
         model,

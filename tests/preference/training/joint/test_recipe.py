@@ -10,7 +10,15 @@ import pytest
 
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import differences, with_settings
-from preference.training.joint.recipe import FREE, LORA_RATE, JointRecipe, diamante, quick, with_lora
+from preference.training.joint.recipe import (
+    BEFORE,
+    FREE,
+    LORA_RATE,
+    JointRecipe,
+    diamante,
+    quick,
+    with_lora,
+)
 
 
 def test_the_default_is_the_papers() -> None:
@@ -125,4 +133,24 @@ def test_what_changes_memory_only_may_differ_on_resuming() -> None:
     assert differences(mine, diamante().as_dict(), free=FREE) == []
     assert differences(with_settings(diamante(), ["batch=8"]).as_dict(), diamante().as_dict(), free=FREE) == [
         "batch: 168 → 8"
+    ]
+
+
+def test_a_run_that_is_older_than_a_setting_goes_on_if_it_did_the_same() -> None:
+    older = diamante().as_dict()
+    for name in ("weight_decay", "validate_every", "patience", "shuffle"):
+        del older[name]
+    assert differences(diamante().as_dict(), older, free=FREE, before=BEFORE) == []
+    changed = with_settings(diamante(), ["weight_decay=0.01", "shuffle=turns"]).as_dict()
+    assert differences(changed, older, free=FREE, before=BEFORE) == [
+        "shuffle: dialogues → turns",
+        "weight_decay: 0.0 → 0.01",
+    ]
+
+
+def test_a_run_that_drew_random_replies_from_the_whole_project_is_another_run() -> None:
+    older = diamante().as_dict()
+    del older["random_within"]
+    assert differences(diamante().as_dict(), older, free=FREE, before=BEFORE) == [
+        "random_within: project → language"
     ]
