@@ -332,7 +332,7 @@ NO_PAGES: Final = {
         "statistics_download",
         "accuracy_file",
     ),
-    "statistics_compute",
+    *("statistics_compute", "project_replan_undo"),
     *("project_authoring", "project_labelling", "project_plan", "project_archive", "guidelines_preview"),
     *("project_deletion_cancel", "project_deletion_retry"),
     *("schema_yaml", "schema_version_yaml", "schema_preset", "schema_use"),
