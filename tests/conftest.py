@@ -30,6 +30,7 @@ from tests import module_rows
 from tests.candidate_requests import flush_redis
 from tests.processes import Running, Stack, wait_until
 from tests.sizes import FULL
+from tests.template_database import ensure_template
 
 Joins = Callable[..., User]
 Starts = Callable[..., Running]
@@ -70,6 +71,14 @@ class BrowserLanes(LoadScopeScheduling):  # type: ignore[misc]
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserLanes:
     return BrowserLanes(config, log)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None, django_db_blocker: DjangoDbBlocker
+) -> None:
+    with django_db_blocker.unblock():
+        connection.settings_dict["TEST"]["TEMPLATE"] = ensure_template()
 
 
 @pytest.fixture(scope="session")
