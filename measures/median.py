@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from statistics import median
 
-from scipy.stats import binom
+import numpy as np
+from scipy.special import bdtr
 
 from measures.estimate import Estimate, undefined
 
@@ -18,8 +19,8 @@ def median_estimate(values: Sequence[float]) -> Estimate:
     if not n:
         return undefined(0)
     ordered = sorted(values)
-    below = int(binom.ppf(0.025, n, 0.5))  # values that may be left out at each end
-    below -= bool(binom.cdf(below - 1, n, 0.5) > 0.025)
+    # Values that may be left out at each end: so many terms of the binomial's distribution are at most 2.5 %.
+    below = int(np.searchsorted(bdtr(np.arange(n), n, 0.5), 0.025, side="right"))
     if below < 1:
         return Estimate(median(ordered), None, None, n)
     return Estimate(median(ordered), ordered[below - 1], ordered[n - below], n)

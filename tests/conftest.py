@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
-from zlib import crc32
 
 import pytest
 from django.conf import settings as django_settings
@@ -15,7 +14,6 @@ from django.utils import translation
 from hypothesis import HealthCheck, settings
 from psycopg.errors import DeadlockDetected
 from pytest_django import DjangoDbBlocker
-from xdist.scheduler.loadscope import LoadScopeScheduling
 
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
@@ -26,8 +24,8 @@ from annotation.tasks.services.claiming import claim_next_task
 from generation.models import BackendKind, Generator
 from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role
-from tests import module_rows
 from tests.candidate_requests import flush_redis
+from tests.lanes import Lanes
 from tests.processes import Running, Stack, wait_until
 from tests.sizes import FULL
 from tests.template_database import ensure_template
@@ -48,29 +46,11 @@ for profile, examples in (("test", 30), ("soak", 300)):
 settings.load_profile("soak" if FULL else "test")
 
 
-BROWSER_LANES = 2
 FLUSH_ATTEMPTS = 10
 
 
-class BrowserLanes(LoadScopeScheduling):  # type: ignore[misc]
-    """Runs the browser tests in two lanes, each with one browser and one stack on a worker that starts with them.
-
-    Files that share rows stay together; every other test goes to whichever worker is free. A browser file stays in its
-    lane. (xdist's own `loadgroup` writes into
-    private parts of pytest's node ids, which pytest 9.2 no longer reads.)
-    """
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::")[0]
-        if nodeid.startswith(module_rows.FILES):
-            return file
-        if not nodeid.startswith("tests/browser/"):
-            return nodeid
-        return f"browser lane {crc32(file.encode()) % BROWSER_LANES}"
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> BrowserLanes:
-    return BrowserLanes(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
+    return Lanes(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -6,17 +6,6 @@ from contextlib import contextmanager
 from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
-# Files that use shared_rows, or something else that takes as long to create, and folders of such files: each runs in
-# one process, or every process would create it.
-FILES = (
-    "tests/access/",
-    "tests/annotation/demo/",
-    "tests/assessment/demo/",
-    "tests/defects/",
-    "tests/frontend/assessment/test_conversations.py",
-    "tests/preference/data/test_study_exports.py",
-)
-
 
 @contextmanager
 def shared_rows(blocker: DjangoDbBlocker) -> Iterator[None]:

@@ -81,14 +81,22 @@ class Running:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
-    def stop(self) -> None:
-        if self.process is None or not self.alive:
+    def ask_to_stop(self) -> None:
+        if self.process is not None and self.alive:
+            os.killpg(self.process.pid, signal.SIGTERM)
+
+    def wait_for_end(self) -> None:
+        """Of a process that was asked to stop; kill it if it does not."""
+        if self.process is None:
             return
-        os.killpg(self.process.pid, signal.SIGTERM)
         try:
             self.process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
+
+    def stop(self) -> None:
+        self.ask_to_stop()
+        self.wait_for_end()
 
 
 @dataclass(slots=True)
@@ -170,4 +178,6 @@ class Stack:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for process in self.running.values():
-            process.stop()
+            process.ask_to_stop()  # all at once: each takes seconds to leave
+        for process in self.running.values():
+            process.wait_for_end()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parent.parent.parent
-HEAVY = "sorted({'torch', 'transformers'} & set(sys.modules))"
+HEAVY = "sorted({'torch', 'transformers', 'scipy.stats', 'openpyxl'} & set(sys.modules))"
 
 
 def python(code: str, **changes: str) -> str:

@@ -6,8 +6,6 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from openpyxl import load_workbook
-
 from dialogues.parsing.csv_rows import Row
 from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
 from dialogues.parsing.readers.csv_tsv import read_table
@@ -63,6 +61,8 @@ def _check_archive(file: Any) -> None:
 
 def _rows(file: Any) -> Iterator[Row | RowError]:
     """The rows that are not blank; each is padded to the columns that the first one names."""
+    from openpyxl import load_workbook  # 0.2 s to import, which every process would take to start
+
     width = 0
     try:
         sheet = load_workbook(file, read_only=True, data_only=True, keep_links=False).worksheets[0]
