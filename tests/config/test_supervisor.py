@@ -62,7 +62,15 @@ class Run:
 
 
 @pytest.fixture
-def run() -> Iterator[Callable[..., Run]]:
+def hangs_up_by_default() -> Iterator[None]:
+    """What a process inherits, unless the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def run(hangs_up_by_default: None) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
 
     def begin(out: int = subprocess.PIPE, stop_seconds: float = STOP_SECONDS, **services: str) -> Run:
