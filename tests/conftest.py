@@ -110,6 +110,14 @@ def in_english() -> Iterator[None]:
         yield
 
 
+def create_authoring_project(manager: User) -> Project:
+    """With the paper's settings and scripted candidates."""
+    project = create_project(slug="chit-chat", preset="diamante", actor=manager, title="Chit-chat")
+    project.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
+    project.authoring.save()
+    return project
+
+
 @pytest.fixture
 def joins(db: None) -> Joins:
     """joins("ann", project, Role.ANNOTATOR) creates the person and grants the roles."""
@@ -131,11 +139,7 @@ def mara(joins: Joins) -> User:
 
 @pytest.fixture
 def project(mara: User) -> Project:
-    """An authoring project with the paper's settings and scripted candidates."""
-    project = create_project(slug="chit-chat", preset="diamante", actor=mara, title="Chit-chat")
-    project.authoring.generator = Generator.objects.create(slug="scripted", backend=BackendKind.SCRIPTED)
-    project.authoring.save()
-    return project
+    return create_authoring_project(mara)
 
 
 @pytest.fixture

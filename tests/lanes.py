@@ -35,7 +35,8 @@ def lane(nodeid: str) -> str:
 class Lanes(LoadScopeScheduling):  # type: ignore[misc]
     """Runs the browser tests in two lanes, what is kept together in lanes of its own, and the rest anywhere.
 
-    The lanes with most tests begin first. (xdist's own `loadgroup` writes into private parts of pytest's node ids, which pytest 9.2 no longer reads.)
+    The lanes with most tests begin first. (xdist's own `loadgroup` writes into private parts of pytest's node ids,
+    which pytest 9.2 no longer reads.)
     """
 
     def _split_scope(self, nodeid: str) -> str:

@@ -9,6 +9,8 @@ import logging
 import random
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -18,9 +20,11 @@ from django.core.cache import cache
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
+from django.test import override_settings
 from drf_spectacular.generators import SchemaGenerator
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from pytest_django import DjangoDbBlocker
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.parameters import ParameterLocation
@@ -45,7 +49,9 @@ from preference.data.formats.card import CardCounts
 from preference.data.models.snapshots import Snapshot
 from preference.data.services.exports import start_export
 from preference.evaluation.services import evaluate_trained
-from projects.models import Project
+from projects.models import Membership, Project, Role
+from tests.conftest import create_authoring_project
+from tests.module_rows import shared_rows
 from tests.preference.learning import data_of, trained_model, training
 from tests.sizes import OPENAPI_EXAMPLES
 
@@ -79,29 +85,59 @@ def application() -> Any:
 OPERATIONS = [operation.ok() for operation in application().get_all_operations()]
 
 
-@pytest.fixture(autouse=True)
-def one_process(tmp_path: Any, settings: Any) -> Iterator[None]:
+@dataclass(frozen=True, slots=True)
+class World:
+    """known: what exists, values for parameters of addresses, by the beginning of the address and the parameter's name.
+
+    token: of olga, who has every role.
+    """
+
+    known: dict[str, list[Any]]
+    token: str
+
+
+@pytest.fixture(scope="module")
+def _world(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[World]:
+    files: Path = tmp_path_factory.mktemp("schemathesis")
+    with (
+        override_settings(FILES_ROOT=files, MODELS_ROOT=files / "models"),
+        shared_rows(django_db_blocker),
+    ):
+        yield create_world()
+
+
+@pytest.fixture
+def world(_world: World, db: None) -> Iterator[World]:
     """The application answers inside the test's transaction, whose connection must stay open between requests."""
-    settings.FILES_ROOT = tmp_path
-    settings.MODELS_ROOT = tmp_path / "models"
     cache.clear()
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     logging.disable(logging.WARNING)  # thousands of lines that pytest would keep
-    yield
+    yield _world
     logging.disable(logging.NOTSET)
     for signal in (request_started, request_finished):
         signal.connect(close_old_connections)
 
 
-@pytest.fixture
-def token(olga: User) -> str:
-    return create_token(user=olga, name="schemathesis", scopes=list(Scope))[1]
+def create_world() -> World:
+    people = {name: User.objects.create(username=name) for name in ("mara", "olga", "ann", "bob")}
+    olga, mara = people["olga"], people["mara"]
+    project = create_authoring_project(mara)
+    for person, roles in (
+        (olga, list(Role)),
+        (people["ann"], [Role.ANNOTATOR]),
+        (people["bob"], [Role.ANNOTATOR]),
+    ):
+        Membership.objects.create(project=project, user=person, roles=roles)
+    return World(
+        known=create_rows(project, olga, mara),
+        token=create_token(user=olga, name="schemathesis", scopes=list(Scope))[1],
+    )
 
 
-@pytest.fixture
-def known(project: Project, olga: User, mara: User, ann: User, bob: User) -> dict[str, list[Any]]:
-    """What exists: values for parameters of addresses, by the beginning of the address and the parameter's name."""
+def create_rows(project: Project, olga: User, mara: User) -> dict[str, list[Any]]:
     plan_dialogues(project=project, actor=mara, count=3, plan_id=uuid4())
     assignment = claim_next_task(annotator=olga, project=project, claim_id=uuid4())
     for position in range(2):
@@ -158,11 +194,8 @@ def has_outer_spaces(value: Any) -> bool:
 
 
 @pytest.mark.soak
-@pytest.mark.django_db
 @pytest.mark.parametrize("operation", OPERATIONS, ids=[operation.label for operation in OPERATIONS])
-def test_every_operation_keeps_to_the_document(
-    operation: Any, known: dict[str, list[Any]], token: str
-) -> None:
+def test_every_operation_keeps_to_the_document(operation: Any, world: World) -> None:
     right = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
     wrong = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
     takes_input = bool(operation.body or operation.path_parameters or operation.query)
@@ -177,13 +210,13 @@ def test_every_operation_keeps_to_the_document(
     )
     @given(case=right | wrong if takes_input else right, chance=st.randoms(use_true_random=False))
     def check(case: Any, chance: random.Random) -> None:
-        aim(case, known, chance)
+        aim(case, world.known, chance)
         wrong_in = {place for place, component in case.meta.components.items() if component.mode.is_negative}
         # Elsewhere a wrong value is not sent (we put our own into the address and the headers), or harmless: an empty
         # filter is none, and a query that an address does not read is left alone.
         is_refused = wrong_in == {ParameterLocation.BODY} and not has_outer_spaces(case.body)
         checks = [*CHECKS, negative_data_rejection] if is_refused else CHECKS
-        headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
+        headers = {"Authorization": f"Bearer {world.token}", "Accept-Encoding": "identity"}
         case.call_and_validate(headers=headers, checks=checks)
 
     check()

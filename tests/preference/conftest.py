@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -112,26 +113,38 @@ def rows(project: Project) -> Rows:
 @pytest.fixture
 def written(project: Project, mara: User, ann: User, carlos: User) -> Written:
     """written(verdict=…) is a dialogue of ann: an opening, then select, revise, rewrite in turn, one undone."""
+    allow_short_dialogues(project)
+    return partial(write_dialogue, project, mara, ann, carlos)
+
+
+def allow_short_dialogues(project: Project) -> None:
     project.authoring.min_rounds = 1
     project.authoring.open_tasks_per_person = 50
     project.authoring.save()
 
-    def written(verdict: str | None = None, utterances: int = 4, finish: bool = True) -> Dialogue:
-        plan_dialogues(project=project, actor=mara, count=1, plan_id=uuid4())
-        held = claim_next_task(annotator=ann, project=project, claim_id=uuid4())
-        for position in range(utterances):
-            _write(ann, held.pk, held.dialogue, position)
-        undone = submit_turn(annotator=ann, assignment_id=held.pk, sent=SentTurn(uuid4(), utterances, "oops"))
-        undo_turn(annotator=ann, assignment_id=held.pk, turn_id=undone.turn.pk)
-        if finish:
-            finish_dialogue(annotator=ann, assignment_id=held.pk)
-        if verdict:
-            submit_verdict(
-                reviewer=carlos, dialogue_id=held.dialogue_id, review_id=uuid4(), verdict=verdict, reason="so"
-            )
-        return Dialogue.objects.get(pk=held.dialogue_id)
 
-    return written
+def write_dialogue(
+    project: Project,
+    mara: User,
+    ann: User,
+    carlos: User,
+    verdict: str | None = None,
+    utterances: int = 4,
+    finish: bool = True,
+) -> Dialogue:
+    plan_dialogues(project=project, actor=mara, count=1, plan_id=uuid4())
+    held = claim_next_task(annotator=ann, project=project, claim_id=uuid4())
+    for position in range(utterances):
+        _write(ann, held.pk, held.dialogue, position)
+    undone = submit_turn(annotator=ann, assignment_id=held.pk, sent=SentTurn(uuid4(), utterances, "oops"))
+    undo_turn(annotator=ann, assignment_id=held.pk, turn_id=undone.turn.pk)
+    if finish:
+        finish_dialogue(annotator=ann, assignment_id=held.pk)
+    if verdict:
+        submit_verdict(
+            reviewer=carlos, dialogue_id=held.dialogue_id, review_id=uuid4(), verdict=verdict, reason="so"
+        )
+    return Dialogue.objects.get(pk=held.dialogue_id)
 
 
 def _write(ann: User, assignment: int, dialogue: Dialogue, position: int) -> None:

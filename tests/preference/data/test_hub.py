@@ -11,8 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.test import override_settings
 from pyarrow import parquet
-from pytest_django import Settings
+from pytest_django import DjangoDbBlocker, Settings
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
@@ -25,8 +26,10 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.hub_tokens import token_for_push
 from preference.data.services.hub_tokens import remove_hub_token, set_hub_token
 from preference.data.services.snapshots import push_snapshot, take_snapshot
-from projects.models import Event, Project
-from tests.preference.conftest import PASS, Written, refused
+from projects.models import Event, Membership, Project, Role
+from tests.conftest import create_authoring_project
+from tests.module_rows import shared_rows
+from tests.preference.conftest import PASS, allow_short_dialogues, refused, write_dialogue
 from tests.preference.small_hub import TOKEN, SmallHub, small_hub
 
 Pushes = Callable[..., Job]
@@ -34,17 +37,46 @@ Pushes = Callable[..., Job]
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>' to upload raw bytes:DeprecationWarning")
 
 
-@pytest.fixture
-def snapshot(project: Project, eric: User, written: Written) -> Snapshot:
-    """Two dialogues of the split train, one of test."""
-    for _number in range(3):
-        written(PASS)
-    first = Dialogue.objects.order_by("id")[:1].get()
+@pytest.fixture(scope="module")
+def files_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all tests here: none changes a snapshot's files."""
+    return tmp_path_factory.mktemp("hub")
+
+
+@pytest.fixture(scope="module")
+def _frozen(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, files_root: Path
+) -> Iterator[Snapshot]:
+    with override_settings(FILES_ROOT=files_root), shared_rows(django_db_blocker):
+        yield freeze_dialogues()
+
+
+def freeze_dialogues() -> Snapshot:
+    """A snapshot of two dialogues of the split train, and one of test."""
+    mara, ann, carlos, eric = (
+        User.objects.create(username=name, email=f"{name}@example.org")
+        for name in ("mara", "ann", "carlos", "eric")
+    )
+    project = create_authoring_project(mara)
+    allow_short_dialogues(project)
+    for person, role in ((ann, Role.ANNOTATOR), (carlos, Role.CONTROLLER), (eric, Role.ENGINEER)):
+        Membership.objects.create(project=project, user=person, roles=[role])
+    written = [write_dialogue(project, mara, ann, carlos, PASS) for _number in range(3)]
     Dialogue.objects.update(split=Split.TRAIN)
-    Dialogue.objects.filter(pk=first.pk).update(split=Split.TEST)
-    made = take_snapshot(snapshot_id=uuid4(), project=project, actor=eric, name="May")
-    run_job(job_id=made.job_id)
-    return Snapshot.objects.select_related("project", "job").get(pk=made.pk)
+    Dialogue.objects.filter(pk=written[0].pk).update(split=Split.TEST)
+    snapshot = take_snapshot(snapshot_id=uuid4(), project=project, actor=eric, name="May")
+    run_job(job_id=snapshot.job_id)
+    return snapshot
+
+
+@pytest.fixture
+def snapshot(_frozen: Snapshot, db: None) -> Snapshot:
+    return Snapshot.objects.select_related("project", "job").get(pk=_frozen.pk)
+
+
+@pytest.fixture
+def project(snapshot: Snapshot) -> Project:
+    return snapshot.project
 
 
 @pytest.fixture
