@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.decorators import sync_only_middleware
 from django.utils.translation import gettext as _
 
@@ -15,6 +17,8 @@ from accounts.models import User
 OPEN_URL_NAMES = {
     "account_change_password",
     "account_logout",
+    "message_catalog",
+    "message_catalog_json",
     "set_language",
     "set_theme",
     "healthz",
@@ -40,5 +44,8 @@ class OneTimePasswordMiddleware:
         match = request.resolver_match
         if request.path.startswith("/api/") or (match and match.url_name in OPEN_URL_NAMES):
             return None
-        messages.warning(request, _("Choose a password of your own first; the one you were given ends then."))
-        return redirect("account_change_password")
+        messages.warning(
+            request, _("Choose your own password first. The one-time password stops working then.")
+        )
+        wanted = request.get_full_path() if request.method == "GET" else reverse("home")
+        return redirect(f"{reverse('account_change_password')}?{urlencode({'next': wanted})}")

@@ -3,6 +3,7 @@
 from typing import Final
 
 from django.conf.locale import LANG_INFO
+from django.utils.translation import gettext as _
 
 # Codes of LANG_INFO, so that every language has its own name; Chinese has a code for each script there.
 CODES: Final = (
@@ -26,6 +27,11 @@ def _own_name(code: str) -> str:
 
 LANGUAGES: Final = [(code, _own_name(code)) for code in CODES]
 LANGUAGE_NAMES: Final = dict(LANGUAGES)
+
+
+def language_name(code: str) -> str:
+    """The language's own name, "Several languages" in the active language for "mul", or the code itself."""
+    return _("Several languages") if code == "mul" else LANGUAGE_NAMES.get(code, code)
 
 
 def primary_language(code: str) -> str:

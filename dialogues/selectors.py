@@ -12,6 +12,7 @@ from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common.languages import language_name
 from common.refusals import NotFound, Refusal
 from dialogues.models import Action, DeletedDialogue, Dialogue, RefusedRow, ReviewState, Utterance
 from dialogues.parsing.row_errors import RowError
@@ -50,9 +51,11 @@ def has_topics(project: Project) -> bool:
 
 
 def languages_of(project: Project) -> list[tuple[str, str]]:
-    """The languages of the project's dialogues, each as (code, code); dialogues without one are left out."""
+    """The languages of the project's dialogues, each as (code, name); dialogues without one are left out."""
     rows = Dialogue.objects.filter(project=project).exclude(language="").order_by("language")
-    return [(code, code) for code in rows.values_list("language", flat=True).distinct()[:LANGUAGES]]
+    return [
+        (code, language_name(code)) for code in rows.values_list("language", flat=True).distinct()[:LANGUAGES]
+    ]
 
 
 def annotate_opening(rows: QuerySet[Dialogue]) -> QuerySet[Dialogue]:

@@ -46,6 +46,19 @@ def fit_scale(highest: float, most_steps: int = 5) -> Scale:
     return Scale(step * math.ceil(highest / step - 1e-9), step)
 
 
+def fit_whole_scale(highest: float) -> Scale:
+    """As fit_scale, in steps of whole numbers: for counts."""
+    scale = fit_scale(highest)
+    return scale if scale.step >= 1 else Scale(max(1.0, math.ceil(highest)), 1.0)
+
+
+def fit_values(values: Sequence[float]) -> Scale:
+    """The scale for bars of these heights: in whole steps if all are whole numbers."""
+    highest = max([*values, 0.0])
+    are_counts = all(float(value).is_integer() for value in values)
+    return fit_whole_scale(highest) if are_counts else fit_scale(highest)
+
+
 def fit_signed_scale(lowest: float, highest: float) -> Scale:
     """A scale that holds both values and 0."""
     lowest, highest = min(lowest, 0.0), max(highest, 0.0)

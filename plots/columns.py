@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from plots import svg
-from plots.axes import HEIGHT, VerticalAxes, fit_scale
+from plots.axes import HEIGHT, VerticalAxes, fit_values
 from plots.marks import Mark
 from plots.svg import draw_both_widths, join
 
@@ -20,8 +20,7 @@ def draw_columns(
     expected: tuple[float, str] | None = None,
 ) -> Markup:
     """Vertical bars. expected: a value to draw as a horizontal line, and its name."""
-    highest = max([mark.high for mark in marks] + [0.0])
-    scale = fit_scale(max(highest, expected[0] if expected else 0.0))
+    scale = fit_values([*(mark.high for mark in marks), *(expected[:1] if expected else ())])
 
     def draw(width: int) -> Markup:
         axes = VerticalAxes(width, scale, y)

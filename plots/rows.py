@@ -6,7 +6,7 @@ from typing import Final
 from markupsafe import Markup
 
 from plots import svg
-from plots.axes import ROW, HorizontalAxes, Scale, fit_scale, rows_height
+from plots.axes import ROW, HorizontalAxes, Scale, fit_values, rows_height
 from plots.marks import Mark, fit_marks
 from plots.svg import draw_both_widths, join
 
@@ -17,8 +17,8 @@ PERCENT: Final = Scale(100.0, 25.0)
 def draw_rows(labels: Sequence[str], series: Sequence[Sequence[Mark]], *, x: str, description: str) -> Markup:
     """Horizontal bars, one below the other for each series. Draws the first MAX_ROWS labels."""
     shown = list(labels)[:MAX_ROWS]
-    highest = max([mark.value for marks in series for mark in marks[:MAX_ROWS]] + [0.0])
-    return _draw_horizontal_bars(shown, series, fit_scale(highest), x, description, stacked=False)
+    scale = fit_values([mark.value for marks in series for mark in marks[:MAX_ROWS]])
+    return _draw_horizontal_bars(shown, series, scale, x, description, stacked=False)
 
 
 def draw_stacked_rows(

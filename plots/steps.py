@@ -7,7 +7,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from plots import svg
-from plots.axes import HEIGHT, RIGHT, TOP, Scale, VerticalAxes, fit_scale, format_tick
+from plots.axes import HEIGHT, RIGHT, TOP, Scale, VerticalAxes, fit_whole_scale, format_tick
 from plots.svg import coordinate, dot, draw_both_widths, join, line, text, text_width
 
 MOST_DOTS = 40  # more of them would touch each other
@@ -45,7 +45,7 @@ def draw_steps(
 ) -> Markup:
     """Values in percent of ascending counts. The axis holds the limit and the estimate."""
     highest = max([steps[-1].count, limit.count, *([found.high] if found else [])])
-    across = _whole_scale(highest)
+    across = fit_whole_scale(highest)
 
     def draw(width: int) -> Markup:
         axes = _StepAxes(width, across, y)
@@ -61,11 +61,6 @@ def draw_steps(
         )
 
     return draw_both_widths(draw, HEIGHT, description)
-
-
-def _whole_scale(highest: float) -> Scale:
-    scale = fit_scale(highest)
-    return scale if scale.step >= 1 else Scale(max(1.0, scale.top), 1.0)
 
 
 class _StepAxes(VerticalAxes):
@@ -121,4 +116,5 @@ class _StepAxes(VerticalAxes):
     def _draw_words(self, x: float, y: float, words: str) -> Markup:
         """Right of the line, or left of it if they would not fit."""
         fits = x + 5 + text_width(words) <= self.width
-        return text(x + 5, y, words, "start") if fits else text(x - 5, y, words, "end")
+        written = text(x + 5, y, words, "start") if fits else text(x - 5, y, words, "end")
+        return svg.element('<g class="over">{}</g>', written)

@@ -174,13 +174,15 @@ NEEDS = {
     Step.STATISTICS: Capability.READ_STATISTICS,
     Step.IMPORT: Capability.IMPORT,
 }
-ONLY_WHEN_DUE = (Step.CONFIRM, Step.TEST, Step.ANSWER, Step.PLAN)
+ONLY_WHEN_DUE = (Step.CONFIRM, Step.TEST, Step.ANSWER, Step.PLAN, Step.STATISTICS)
 ONLY_IN = {
     Protocol.AUTHORING: {Step.WRITE, Step.REVIEW, Step.TRAIN},
     Protocol.LABELLING: {Step.CONFIRM, Step.TEST, Step.LABEL, Step.JUDGE, Step.DECIDE},
 }
 
 
+OF_DATA = (Step.EXPORT, Step.TRAIN)  # offered once a dialogue is finished
+OF_ARCHIVE = (Step.EXPORT, Step.TRAIN, Step.STATISTICS)
 WORK = (Step.WRITE, Step.LABEL, Step.REVIEW, Step.JUDGE, Step.DECIDE)
 
 
@@ -204,7 +206,7 @@ def due_steps(project: Project, counts: Overview) -> list[Step]:
         Step.EXPORT: bool(counts.labelled if is_labelling else counts.passed),
         Step.PEOPLE: not counts.annotators,
         Step.PLAN: bool(counts.unplanned) if is_labelling else not counts.free,
-        Step.STATISTICS: True,
+        Step.STATISTICS: bool(counts.dialogues or counts.tasks),
     }
     return [step for step in is_due if is_due[step]]
 
@@ -215,6 +217,8 @@ def steps_for(project: Project, granted: frozenset[Capability], counts: Overview
     elsewhere = {
         step for protocol, steps in ONLY_IN.items() if protocol != project.protocol for step in steps
     }
-    idle = set(ONLY_WHEN_DUE) - set(due)
+    idle = set(ONLY_WHEN_DUE) - set(due) | (set() if counts.dialogues else set(OF_DATA))
     offered = [step for step in Step if NEEDS[step] in granted and step not in elsewhere | idle]
+    if project.archived_at:
+        offered = [step for step in offered if step in OF_ARCHIVE]
     return [*(step for step in due if step in offered), *(step for step in offered if step not in due)]

@@ -25,7 +25,7 @@ def copy_project(
     *,
     source: Project,
     actor: User,
-    slug: str,
+    slug: str = "",
     title: str,
     with_people: bool = False,
     creation_id: UUID | None = None,

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import count
+from typing import Final
 from uuid import UUID, uuid4
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -19,6 +22,7 @@ from common.refusals import Invalid, Refusal
 from projects.models import DialogueLanguage, Event, Membership, Project, Protocol, Role
 from projects.transitions import record
 
+LONGEST_STEM: Final = 60  # characters of a short name that is made from a title
 # By protocol; higher apps add theirs when they are ready.
 SETTINGS_CREATORS: dict[str, Callable[[Project], None]] = {}
 
@@ -26,7 +30,7 @@ SETTINGS_CREATORS: dict[str, Callable[[Project], None]] = {}
 @transaction.atomic
 def create_project(
     *,
-    slug: str,
+    slug: str = "",
     preset: str,
     actor: User | None,
     title: str = "",
@@ -36,13 +40,14 @@ def create_project(
 ) -> Project:
     """Create a project from a preset, with its settings, topics and guidelines. `actor` becomes its manager.
 
-    creation_id: made by the client; the same id again returns the first project.
+    slug: made from the title if empty. creation_id: made by the client; the same id again returns the first project.
     Raises Invalid, or Refusal: slug_taken, id_in_use (the creation_id was sent with another request).
     """
     request = {"slug": slug, "preset": preset, "title": title or slug, "language": language}
     if creation_id and (created := _created_before(creation_id, actor, request)):
         return created
     chosen = preset_named(preset)
+    slug = slug or free_slug(title)
     project = Project(
         slug=slug,
         title=title or slug,
@@ -85,6 +90,13 @@ def _create_settings(project: Project, chosen: Preset, actor: User | None) -> No
         for topic in chosen.topics
         if project.language in (DialogueLanguage.MIXED, topic.language)
     )
+
+
+def free_slug(title: str) -> str:
+    """A short name that no project has, like “film-talk”, “film-talk-2”, or “project” without Latin letters."""
+    stem = slugify(title)[:LONGEST_STEM].strip("-_") or "project"
+    taken = set(Project.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    return next(slug for n in count(1) if (slug := stem if n == 1 else f"{stem}-{n}") not in taken)
 
 
 def _created_before(creation_id: UUID, actor: User | None, request: dict[str, str]) -> Project | None:

@@ -54,9 +54,8 @@ def undo_import(*, job: Job, actor: User | None, request_id: UUID) -> Job:
             "not_undoable", _("An import of ratings cannot be undone."), _("Leave its run out of the report.")
         )
     is_new = not Job.objects.filter(pk=request_id).exists()
-    started = start_job(
-        id=request_id, kind=KIND, project=job.project, actor=actor, parameters={"import": str(job.pk)}
-    )
+    parameters = {"import": str(job.pk), "name": job.parameters.get("name", "")}
+    started = start_job(id=request_id, kind=KIND, project=job.project, actor=actor, parameters=parameters)
     if is_new:
         record(
             job,

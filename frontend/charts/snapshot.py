@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.labelling.models.labels import LabelOrigin
+from common.languages import language_name
 from dialogues.models import Action, Split
 from frontend.charts.chart import Cell, Chart, round_value
 from preference.data.models.snapshots import Snapshot
@@ -60,8 +61,9 @@ def tabulate_contents(card: Card) -> list[Chart]:
     """Counts of what the snapshot holds, the most frequent first."""
     made = _tabulate_labels(card) if "labels" in card else _tabulate_candidates(card)
     dialogues = _("Dialogues")
+    languages = {language_name(code): n for code, n in _by_count(card["languages"]).items()}
     tables = [
-        ("languages", _("Which languages?"), dialogues, _by_count(card["languages"])),
+        ("languages", _("Which languages?"), dialogues, languages),
         ("domains", _("Which domains?"), dialogues, _by_count(card["domains"])),
         ("licences", _("Which licences?"), dialogues, _by_count(card["licences"])),
     ]

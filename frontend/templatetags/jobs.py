@@ -31,7 +31,7 @@ TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
         _("Looking for dialogue %(n)s in exports and snapshots") % {"n": given.get("dialogue", "")}
     ),
     "delete_project": lambda given: _("Deleting “%(name)s”") % {"name": given.get("title", "")},
-    "undo_import": lambda given: _("Undoing an import"),
+    "undo_import": lambda given: _("Undoing the import of %(name)s") % {"name": given.get("name", "")},
     "export": lambda given: _("Export as %(format)s") % {"format": given.get("format", "")},
     "agreement": lambda given: _("Statistics"),
     "resolve_tasks": lambda given: _("Final labels of dialogues with enough answers"),

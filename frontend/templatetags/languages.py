@@ -6,6 +6,7 @@ from typing import Any
 from django import template
 from django.utils.translation import pgettext
 
+from common.languages import language_name
 from frontend.ui.reading_languages import language_choices, language_names
 
 register = template.Library()
@@ -16,6 +17,11 @@ def language_checks(name: str, chosen: Collection[str] | None, prefix: object) -
     """name: of the field. prefix: of the ids."""
     first, more = language_choices(chosen or [])
     return {"name": name, "first": first, "more": more, "prefix": prefix}
+
+
+@register.filter
+def language_label(code: str) -> str:
+    return language_name(code)
 
 
 @register.filter(name="language_names")

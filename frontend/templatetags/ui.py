@@ -87,6 +87,7 @@ CAPS: Final = {
     "up": "↑", "down": "↓", "left": "←", "right": "→", "space": "Space",
 }  # fmt: skip
 UNITS: Final = {
+    "files": gettext_lazy("files"),
     "rows": gettext_lazy("rows"),
     "dialogues": gettext_lazy("dialogues"),
     "steps": gettext_lazy("steps"),

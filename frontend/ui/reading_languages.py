@@ -6,7 +6,7 @@ from typing import Final
 
 from django import forms
 
-from common.languages import LANGUAGE_NAMES, LANGUAGES
+from common.languages import LANGUAGES, language_name
 
 ALWAYS_SHOWN: Final = ("en", "zh")
 
@@ -32,4 +32,4 @@ def language_choices(chosen: Collection[str]) -> tuple[list[LanguageChoice], lis
 
 
 def language_names(codes: Collection[str]) -> list[str]:
-    return [LANGUAGE_NAMES.get(code, code) for code in codes]
+    return [language_name(code) for code in codes]

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from dialogues.models import Dialogue, Utterance
 from jobs.models import Job
@@ -22,7 +23,7 @@ class EvaluatorName(models.TextChoices):
     PREFERENCE = "preference", _("Preference score")
     LIKELIHOOD = "likelihood", _("Likelihood")
     ASSESSOR = "assessor", _("Quality assessor")
-    JUDGE = "judge", _("Judge")
+    JUDGE = "judge", pgettext_lazy("a model that judges", "Judge")
     BLEU = "bleu", "BLEU"
     CHRF = "chrf", "chrF"
     ROUGE_L = "rouge_l", "ROUGE-L"

@@ -6,6 +6,7 @@ from django.conf import settings as configuration
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from dialogues.models import TopicSource
 from jobs.models import Job
@@ -26,7 +27,7 @@ class TopicList(models.Model):
 class Tagger(models.TextChoices):
     """What tags: the values are those of TopicSource."""
 
-    JUDGE = TopicSource.JUDGE.value, _("Judge")
+    JUDGE = TopicSource.JUDGE.value, pgettext_lazy("a model that judges", "Judge")
     MODEL = TopicSource.MODEL.value, _("Topic model")
 
 

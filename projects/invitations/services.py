@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 
 from accounts.mail import is_mail_set_up
 from accounts.models import User
-from accounts.services import create_user
+from accounts.services import create_user, set_preferences
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.invitations.invitees import MAX_PEOPLE, Invitee, Line, check_invitee
@@ -223,8 +223,10 @@ def accept_invitation(*, key: str, user: User) -> Invitation:
 
 
 @transaction.atomic
-def accept_with_new_account(*, key: str, username: str, display_name: str, password: str) -> User:
-    """Make an account with address and language of the invitation, and add it to the project.
+def accept_with_new_account(
+    *, key: str, username: str, display_name: str, password: str, reading_languages: Collection[str] = ()
+) -> User:
+    """Create an account with address and language of the invitation, and add it to the project.
 
     Raises Invalid, Refusal "invitation_gone", "username_taken", "email_taken".
     """
@@ -236,6 +238,8 @@ def accept_with_new_account(*, key: str, username: str, display_name: str, passw
         language=row.language,
         password=password,
     )
+    if reading_languages:
+        set_preferences(user=user, reading_languages=reading_languages)
     _accept(row, user)
     return user
 

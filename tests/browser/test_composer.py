@@ -124,3 +124,14 @@ def test_the_newest_turn_stays_visible_with_the_keyboard_of_a_phone(
     expect(bench.rows.last).to_be_in_viewport(ratio=1)
     expect(bench.field).to_be_in_viewport(ratio=1)
     expect(bench.page.locator("#submit")).to_be_in_viewport(ratio=1)
+
+
+def test_on_a_touch_screen_candidates_have_the_width_of_their_row(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    """No key stands in front of them there."""
+    bench = Bench.open(signs_in(ann, **PHONE, is_mobile=True, has_touch=True), anns_assignment)
+    words = bench.page.locator(".candidate-words").first
+    expect(words).to_be_visible()
+    share = words.evaluate("one => one.getBoundingClientRect().width / one.parentElement.clientWidth")
+    assert share > 0.7

@@ -230,7 +230,7 @@ def test_a_submission_before_the_minimum_time_waits_and_can_be_cancelled(
     project = planned("diqad", mara, count=2, min_seconds=3)
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
-    expect(bench.page.locator("#floor")).to_contain_text("≥ 3 s")
+    expect(bench.page.locator("#floor")).to_contain_text("At least 3 s")
     first = bench.shown
     bench.press("n", "2").submit()
     expect(bench.page.locator("#submit")).to_contain_text("Submits in 0:0")

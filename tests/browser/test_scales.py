@@ -11,6 +11,7 @@ from tests.browser.labelling import LabelBench, annotator, planned
 
 TOP = "all => [...new Set(all.map(one => Math.round(one.getBoundingClientRect().top)))]"
 LEFT = TOP.replace(".top", ".left")
+SHARE = "all => all.map(one => one.getBoundingClientRect().width / one.parentElement.clientWidth)"
 BROKEN_WORDS = """all => all.filter((label) => {
   const width = (text) => {
     const probe = label.cloneNode();
@@ -53,6 +54,17 @@ def test_on_a_phone_the_steps_stand_below_each_other(mara: User, signs_in: Signe
     bench = LabelBench.open(page, project)
     assert len(options(bench, "CS").evaluate_all(LEFT)) == 1
     bench.page.screenshot(path="/tmp/hc-dch-390.png")
+
+
+@pytest.mark.parametrize(("preset", "key"), [("dch", "CS"), ("diqad", "quality")])
+def test_on_a_touch_screen_words_have_the_width_of_their_option(
+    mara: User, signs_in: SignedIn, preset: str, key: str
+) -> None:
+    """No key stands in front of them there."""
+    project = planned(preset, mara, count=1)
+    phone = {"viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True}
+    bench = LabelBench.open(signs_in(annotator("ann", project), **phone), project)
+    assert min(options(bench, key).locator("span").first.evaluate_all(SHARE)) > 0.7
 
 
 def test_privacy_and_phone_stand_apart_from_the_scale(mara: User, signs_in: SignedIn) -> None:

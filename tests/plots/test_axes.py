@@ -2,7 +2,7 @@
 
 import pytest
 
-from plots.axes import VerticalAxes, fit_scale, fit_scale_around
+from plots.axes import VerticalAxes, fit_scale, fit_scale_around, fit_values
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,14 @@ from plots.axes import VerticalAxes, fit_scale, fit_scale_around
 )
 def test_a_scale_is_round_and_holds_the_highest(highest: float, top: float) -> None:
     assert fit_scale(highest).top == pytest.approx(top)
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [([1], [0, 1]), ([3, 1], [0, 1, 2, 3]), ([0.5, 1], [0, 0.2, 0.4, 0.6, 0.8, 1]), ([], [0, 1])],
+)
+def test_counts_have_whole_ticks(values: list[float], ticks: list[float]) -> None:
+    assert fit_values(values).ticks == pytest.approx(ticks)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from common.refusals import Refusal
 
 
 class Command(BaseCommand):
-    help = "Make an account. Prints a one-time password, with which the person chooses their own."
+    help = "Create an account. Prints a one-time password, with which the person chooses their own."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("username", help="the sign-in name")
@@ -47,6 +47,6 @@ class Command(BaseCommand):
             )
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
-        self.stdout.write(f"Account {user.username} made.")
+        self.stdout.write(f"Account {user.username} created. Sign in at {settings.PUBLIC_URL}/")
         if password is None:
             self.stdout.write(f"One-time password, valid for {ONE_TIME_PASSWORD_DAYS} days: {plain}")

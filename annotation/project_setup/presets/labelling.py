@@ -41,7 +41,7 @@ ABOUT: dict[str, tuple[str | Promise, str | Promise, str]] = {
     "dialeval": (
         gettext_lazy("DialEval-1: helpdesk dialogues as distributions"),
         gettext_lazy(
-            "Nineteen people rate accomplishment, satisfaction and efficiency from -2 to 2 and mark nuggets; the "
+            "Nineteen people rate accomplishment, satisfaction and efficiency on five levels and mark nuggets; the "
             "spread of their answers is the label."
         ),
         "Zeng et al., Overview of the NTCIR-15 Dialogue Evaluation (DialEval-1) Task",

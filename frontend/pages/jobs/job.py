@@ -71,8 +71,7 @@ LABELS: Final = {
     "replaces": gettext_lazy("Also retag dialogues that a machine tagged"),
     "tagged": gettext_lazy("dialogues tagged"),
     "unanswered": gettext_lazy("without an answer"),
-    "import": gettext_lazy("Import"),
-    "deleted": gettext_lazy("Deletion"),
+    "deleted": gettext_lazy("already deleted for good"),
     "dialogue": gettext_lazy("Dialogue"),
     "exports": gettext_lazy("exports removed"),
     "snapshots": gettext_lazy("snapshots closed"),
@@ -84,6 +83,7 @@ LABELS: Final = {
     "evaluation": gettext_lazy("Evaluation"),
     "note": gettext_lazy("Note"),
 }
+HIDDEN: Final = {"import"}  # ids that say nothing to anybody
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),
     "stop": gettext_lazy("Import nothing"),
@@ -121,7 +121,7 @@ def describe_facts(job: Job) -> list[tuple[str, Any]]:
     return [
         (str(LABELS.get(name, name.replace("_", " "))), _format_value(name, value))
         for name, value in values.items()
-        if _is_short(value)
+        if _is_short(value) and name not in HIDDEN
     ]
 
 

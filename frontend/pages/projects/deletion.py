@@ -48,6 +48,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.MANAGE_MEMBERS)
     form = DeletionForm(request.POST or None)
+    form.fields["slug"].help_text = _("Type “%(slug)s”.") % {"slug": project.slug}
     if request.method == "POST" and form.is_valid():
         sent = form.cleaned_data
         try:

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.urls import path
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, pgettext_lazy
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -20,7 +20,7 @@ from projects.roles import Capability
 from projects.selectors import events_of, project_for
 
 WORDS: Final[dict[str, str | Promise]] = {
-    "created": pgettext_lazy("event", "Created"),
+    "created": gettext_lazy("Project created"),
     "edited": gettext_lazy("Title, description or guidelines changed"),
     "archived": gettext_lazy("Project archived"),
     "restored": gettext_lazy("Restored"),
@@ -97,6 +97,11 @@ WORDS: Final[dict[str, str | Promise]] = {
     "rolled_back": gettext_lazy("The earlier model writes the candidates again"),
     "undone": gettext_lazy("A tagging of topics was undone"),
 }
+# What was created, if it is not the project.
+CREATED: Final = {
+    "generator": gettext_lazy("A model for candidates was added"),
+    "system": gettext_lazy("A chatbot was added"),
+}
 # In the filter; the others are too many or too small to look for.
 CHOICES: Final = (
     "edited", "member_joined", "member_roles", "member_removed", "labelling_changed", "authoring_changed",
@@ -144,6 +149,8 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 def describe(event: Event) -> str:
     """The event in words; its name for a kind that has none."""
+    if event.kind == "created" and (words := CREATED.get(event.subject_type.rpartition(".")[2])):
+        return str(words)
     return str(WORDS.get(event.kind, event.kind.replace("_", " ")))
 
 

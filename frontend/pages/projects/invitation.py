@@ -17,8 +17,10 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.attempts import check_failures, count_failure
 from accounts.models import User
+from common.languages import LANGUAGES
 from common.refusals import Refusal
 from frontend.pages.account.new_password import NewPasswordForm
+from frontend.ui.reading_languages import LanguageChecks
 from projects.invitations.services import accept_invitation, accept_with_new_account, open_invitation
 from projects.models import Invitation, Role
 
@@ -36,7 +38,16 @@ class NewAccountForm(NewPasswordForm):
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
-    field_order = ("username", "display_name", "password", "repeated")
+    reading_languages = forms.MultipleChoiceField(
+        label=gettext_lazy("Languages that you read"),
+        choices=LANGUAGES,
+        widget=LanguageChecks,
+        required=False,
+        help_text=gettext_lazy(
+            "You are only given dialogues in these languages, and those that name none. Nothing ticked: every language."
+        ),
+    )
+    field_order = ("username", "display_name", "password", "repeated", "reading_languages")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -72,7 +83,7 @@ def _make_account(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _new_member(request: HttpRequest, form: NewAccountForm, key: str) -> User | None:
-    fields = {name: form.cleaned_data[name] for name in ("username", "display_name", "password")}
+    fields = {name: form.cleaned_data[name] for name in form.fields if name != "repeated"}
     try:
         return accept_with_new_account(key=key, **fields)
     except Refusal as refusal:

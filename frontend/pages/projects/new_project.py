@@ -29,7 +29,10 @@ class ProjectNameForm(forms.Form):
         r"^[a-z0-9][a-z0-9_-]*$",
         label=gettext_lazy("Short name"),
         max_length=80,
-        help_text=gettext_lazy("Used in addresses and on the command line: small letters, digits, - and _."),
+        required=False,
+        help_text=gettext_lazy(
+            "Used in addresses and on the command line: small letters, digits, - and _. Empty: made from the title."
+        ),
         error_messages={"invalid": gettext_lazy("Small letters, digits, - and _ only.")},
     )
     id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
@@ -90,8 +93,8 @@ def _preset_choices(form: forms.Form) -> list[tuple[BoundWidget, Preset]]:
 
 def _created_message(project: Project) -> str:
     if project.protocol == Protocol.ASSESSMENT:
-        return _("The study is created, and you manage it. Next: which systems?")
-    return _("The project is created, and you manage it. Next: who takes part?")
+        return _("The study is created, and you manage it.")
+    return _("The project is created, and you manage it.")
 
 
 urlpatterns = [path("projects/new/", new_project, name="new_project")]

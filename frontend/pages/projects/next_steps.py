@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from accounts.models import User
+from annotation.labelling.selectors.speakers import unasked_speakers
 from annotation.overview.selectors import NEEDS, WORK, Overview, Step, due_steps, overviews, steps_for
 from annotation.tasks.selectors.languages import count_unread_tasks
 from assessment.sessions.selectors.failing_systems import failing_in_open_runs
@@ -55,7 +56,7 @@ def next_steps(
 ) -> list[NextStep]:
     """In order of urgency; the first one is the next action. study: of an assessment project."""
     if project.protocol == Protocol.ASSESSMENT:
-        steps = [step for step in STUDY_STEPS if NEEDS[step] in granted]
+        steps = [step for step in STUDY_STEPS if NEEDS[step] in granted and not project.archived_at]
         return [*study_steps(project, granted, study), *_describe_steps(project, steps, seen)]
     return _describe_steps(project, steps_for(project, granted, seen), seen)
 
@@ -224,13 +225,13 @@ def _export(seen: Overview) -> StepText:
 
 def _train(_seen: Overview) -> StepText:
     why = _("Train a model on what people chose, compare it, and put it to use.")
-    return StepText(why, _("Train"))
+    return StepText(why, pgettext("verb", "Train"))
 
 
 def _plan(seen: Overview) -> StepText:
     n = seen.unplanned
     if not n:
-        return StepText(_("No dialogue is left to be written."), _("Plan more"))
+        return StepText(_("No dialogue is left to be written."), _("Plan dialogues"))
     why = ngettext("%(n)d dialogue is not planned yet.", "%(n)d dialogues are not planned yet.", n)
     return StepText(why % {"n": n}, _("Plan them"))
 
@@ -277,6 +278,8 @@ def missing_steps(
     """What a member who configures the project should set up, without what is already the next step."""
     settings = reverse("project_settings", args=[project.slug])
     found = []
+    if project.archived_at:
+        return []
     if not (project.guidelines_en.strip() or project.guidelines_zh.strip()):
         found.append(MissingSetup(_("There are no guidelines."), _("Write them"), settings))
     if project.protocol == Protocol.AUTHORING:
@@ -320,6 +323,13 @@ def _missing_in_labelling(
         )
         url = reverse("members", args=[project.slug]) if Capability.MANAGE_MEMBERS in granted else ""
         found.append(MissingSetup(text % {"n": n}, _("Members and their languages"), url))
+    if unasked := unasked_speakers(project):
+        text = _(
+            "Questions about utterances are asked about %(wanted)s, but the speakers are %(found)s: nobody is asked."
+        )
+        comma = pgettext("list", ", ")
+        words = {"wanted": comma.join(unasked.wanted), "found": comma.join(unasked.found[:5])}
+        found.append(MissingSetup(text % words, _("Questions"), reverse("schema", args=[project.slug])))
     if project.labelling.schema_id is None:
         found.append(
             MissingSetup(
@@ -342,7 +352,7 @@ def _missing_in_authoring(
     found = _missing_people(members, granted, seen)
     if not seen.free:
         found.append(
-            MissingSetup(_("No dialogue is left to be written."), _("Plan more"), f"{settings}#plan")
+            MissingSetup(_("No dialogue is left to be written."), _("Plan dialogues"), f"{settings}#plan")
         )
     if not live_workers(GPU).exists():
         text = _(

@@ -81,6 +81,8 @@ def no_chat_worker() -> str:
 def study_steps(project: Project, granted: frozenset[Capability], seen: StudyOverview) -> list[NextStep]:
     """In order of urgency; the first one is the next action."""
     steps = []
+    if project.archived_at:
+        return [_report(project, seen)] if Capability.READ_STATISTICS in granted and seen.completed else []
     if Capability.CONFIGURE in granted and not seen.is_ready and not seen.completed:
         steps.append(_systems(project, seen))
     if Capability.CONFIGURE in granted and seen.is_ready and not seen.open_runs:

@@ -8,6 +8,7 @@ from annotation.overview.selectors import Overview, Step, overviews, steps_for
 from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
 from projects.models import Project, Role
 from projects.roles import CAPABILITIES
+from projects.services import archive_project
 
 MANAGER = CAPABILITIES[Role.MANAGER]
 
@@ -17,9 +18,9 @@ MANAGER = CAPABILITIES[Role.MANAGER]
     [
         (Role.MANAGER, Overview(), Step.PEOPLE),
         (Role.MANAGER, Overview(annotators=2), Step.PLAN),
-        (Role.MANAGER, Overview(annotators=2, free=3), Step.STATISTICS),
-        (Role.MANAGER, Overview(annotators=2, passed=1), Step.EXPORT),
-        (Role.ENGINEER, Overview(annotators=2, free=3), Step.STATISTICS),
+        (Role.MANAGER, Overview(annotators=2, free=3, tasks=3), Step.STATISTICS),
+        (Role.MANAGER, Overview(annotators=2, dialogues=1, passed=1), Step.EXPORT),
+        (Role.ENGINEER, Overview(annotators=2, free=3, tasks=3), Step.STATISTICS),
         (Role.TRAINER, Overview(unreviewed=1), Step.REVIEW),
         (Role.TRAINER, Overview(annotators=1), Step.PLAN),
         (Role.CONTROLLER, Overview(), Step.REVIEW),
@@ -31,10 +32,26 @@ def test_the_most_urgent_comes_first(project: Project, role: Role, counts: Overv
 
 
 def test_every_step_is_offered_once_and_only_to_those_allowed(project: Project) -> None:
-    steps = steps_for(project, MANAGER, Overview())
+    steps = steps_for(project, MANAGER, Overview(dialogues=1))
     assert sorted(steps) == sorted(
         {Step.EXPORT, Step.TRAIN, Step.PLAN, Step.PEOPLE, Step.STATISTICS, Step.IMPORT}
     )
+
+
+def test_an_empty_project_offers_no_step_that_needs_dialogues(project: Project) -> None:
+    assert steps_for(project, MANAGER, Overview()) == [Step.PEOPLE, Step.PLAN, Step.IMPORT]
+
+
+def test_an_archived_project_offers_its_data_and_how_to_restore_it(
+    client: Client, planned: Project, mara: User
+) -> None:
+    archive_project(project=planned, actor=mara)
+    planned.refresh_from_db()
+    assert steps_for(planned, MANAGER, Overview(free=3, tasks=3)) == [Step.STATISTICS]
+    client.force_login(mara)
+    page = client.get("/p/chit-chat/").content.decode()
+    assert "Restore or delete the project" in page
+    assert "Before people can work well" not in page
 
 
 def primary_links(client: Client, address: str) -> list[str]:

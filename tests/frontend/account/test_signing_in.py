@@ -83,9 +83,9 @@ def test_a_one_time_password_opens_the_page_that_changes_it(
     sign_in(client, "nora", password)
     for page in ["home", "profile", "api_tokens"]:
         response = client.get(reverse(page))
-        assert response.headers["Location"] == reverse("account_change_password")
+        assert response.headers["Location"].split("?")[0] == reverse("account_change_password")
     html = client.get(reverse("home"), follow=True).content.decode()
-    assert "Choose a password of your own first" in html
+    assert "Choose your own password first" in html
 
 
 def test_after_choosing_a_password_everything_is_open(client: Client, invited: tuple[User, str]) -> None:
@@ -97,6 +97,31 @@ def test_after_choosing_a_password_everything_is_open(client: Client, invited: t
     assert nora.temporary_password_until is None
     assert client.get(reverse("profile")).status_code == 200
     assert sign_in(Client(), "nora", password).status_code == 200  # the one-time one ends
+
+
+def test_choosing_a_password_leads_to_the_page_that_was_asked_for(
+    client: Client, invited: tuple[User, str]
+) -> None:
+    _nora, password = invited
+    sign_in(client, "nora", password)
+    form = client.get(reverse("api_tokens"), follow=True)
+    sent = {
+        "oldpassword": password,
+        "password1": PASSWORD,
+        "password2": PASSWORD,
+        "next": reverse("api_tokens"),
+    }
+    assert f'name="next" value="{reverse("api_tokens")}"' in form.content.decode()
+    assert client.post(reverse("account_change_password"), sent).headers["Location"] == reverse("api_tokens")
+
+
+def test_the_page_that_changes_a_one_time_password_has_its_scripts_words(
+    client: Client, invited: tuple[User, str]
+) -> None:
+    sign_in(client, "nora", invited[1])
+    html = client.get(reverse("account_change_password")).content.decode()
+    catalogue = html.split('<script defer src="')[1].split('"')[0]
+    assert client.get(catalogue).headers["Content-Type"].startswith("text/javascript")
 
 
 def test_a_one_time_password_expires(client: Client, invited: tuple[User, str]) -> None:

@@ -56,7 +56,7 @@ def test_setting_up_a_second_factor_asks_for_the_password(client: Client) -> Non
     User.objects.create_user("ann", "ann@example.org", PASSWORD)
     sign_in(client)
     html = client.get(reverse("mfa_activate_totp"), follow=True).content.decode()
-    assert "Is it you?" in html
+    assert "Confirm that it is you" in html
     assert 'type="password"' in html
 
 

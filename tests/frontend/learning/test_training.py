@@ -195,7 +195,7 @@ def test_when_it_has_ended_the_page_is_reloaded(
     learns(run_of(model))
     address = reverse("training_run", args=["chit-chat", run_of(model).pk])
     assert erics_browser.get(f"{address}?part=live").headers["HX-Refresh"] == "true"
-    assert f"Model {model.slug} is there." in text_of(erics_browser.get(address))
+    assert f"Model {model.slug} is ready." in text_of(erics_browser.get(address))
 
 
 def test_the_curve_is_downloaded_step_by_step(

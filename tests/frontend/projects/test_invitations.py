@@ -53,8 +53,9 @@ def test_nora_opens_her_link_and_is_a_member(client: Client, maras_browser: Clie
     opened = guest.get(link)
     assert "Join “Chit-chat”" in text_of(opened)
     assert "no-store" in opened.headers["Cache-Control"]
-    joined = make_account(guest, link)
+    joined = make_account(guest, link, reading_languages="zh")
     assert joined.headers["Location"] == page("project")
+    assert User.objects.get(username="nora").reading_languages == ["zh"]
     assert guest.get(page("project")).status_code == 200
     assert Membership.objects.get(user__username="nora").roles == ["annotator"]
     assert Client().get(link).status_code == 410

@@ -10,7 +10,9 @@ from django.urls import reverse
 
 from accounts.models import User
 from annotation.authoring.services.settings import update_authoring
+from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, Task
+from dialogues.models import Dialogue, Utterance
 from frontend.ui.markdown import to_html
 from generation.models import BackendKind, Generator
 from jobs.services import record_heartbeat
@@ -89,6 +91,20 @@ def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project)
         "No worker for candidates",
     ]:
         assert missing in html
+
+
+@pytest.mark.parametrize(("speakers", "says_so"), [(("A", "B"), True), (("customer", "helpdesk"), False)])
+def test_a_manager_is_told_that_the_questions_name_other_speakers(
+    maras_browser: Client, mara: User, speakers: tuple[str, str], says_so: bool
+) -> None:
+    helpdesk = create_project(slug="helpdesk", preset="dch", actor=mara)
+    dialogue = Dialogue.objects.create(project=helpdesk, origin="imported", state="finished", split="train")
+    Utterance.objects.bulk_create(
+        Utterance(dialogue=dialogue, position=n, speaker=speaker, text="Hello.")
+        for n, speaker in enumerate(speakers)
+    )
+    html = text_of(maras_browser.get(reverse("project", args=["helpdesk"])))
+    assert ("are asked about customer, helpdesk, but the speakers are A, B" in html) is says_so
 
 
 def test_a_complete_setup_is_not_called_missing(maras_browser: Client, planned: Project, ann: User) -> None:
@@ -286,6 +302,16 @@ def test_a_manager_makes_another_project(maras_browser: Client, project: Project
     assert Membership.objects.get(project__slug="helpdesk").user == mara
     taken = text_of(maras_browser.post(reverse("new_project"), {**form, "id": str(uuid4())}))
     assert "There is already a project" in taken
+
+
+def test_a_short_name_is_made_from_the_title(maras_browser: Client, project: Project, mara: User) -> None:
+    form = {"title": "Chit chat 闲聊", "slug": "", "preset": "diamante", "language": "zh"}
+    addresses = []
+    for title in ("Chit chat 闲聊", "客服", "客服 "):
+        sent = {**form, "id": str(uuid4()), "title": title}
+        addresses.append(maras_browser.post(reverse("new_project"), sent).headers["Location"])
+        assert maras_browser.post(reverse("new_project"), sent).headers["Location"] == addresses[-1]
+    assert addresses == ["/p/chit-chat-2/", "/p/project/", "/p/project-2/"]
 
 
 def test_an_annotator_makes_no_project(client: Client, project: Project, ann: User) -> None:

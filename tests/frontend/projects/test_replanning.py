@@ -90,7 +90,7 @@ def test_the_last_change_is_undone_on_the_page(maras_browser: Client, quality: P
     maras_browser.post(ADDRESS, {"priority": 5, "request_id": change})
     page = maras_browser.get(ADDRESS).content.decode()
     address = f"{ADDRESS}{change}/undo/"
-    assert "was of 3 dialogues." in page
+    assert "affected 3 dialogues." in page
     assert f'action="{address}"' in page
     sent = {"request_id": str(uuid4())}
     for _again in range(2):

@@ -80,7 +80,10 @@ export class View {
     progress.hidden = !done.of;
     Object.assign(bar, { max: done.of || 1, value: Math.min(done.n, done.of) });
     bar.setAttribute("aria-label", gettext("Dialogues that you have labelled"));
-    wordsOf(progress).textContent = format(gettext("{n} of {of}"), done);
+    wordsOf(progress).textContent = format(gettext("{n} of {of}"), {
+      n: done.n.toLocaleString(),
+      of: done.of.toLocaleString(),
+    });
     this.showLeft();
   }
 
@@ -167,7 +170,7 @@ export class View {
     const shown = Math.max(1, Math.ceil(secondsLeft - FLOOR_MARGIN_S));
     const time = `${Math.floor(shown / 60)}:${String(shown % 60).padStart(2, "0")}`;
     const values = { min: current?.assignment.min_seconds, clock: time };
-    floor.textContent = format(gettext("≥ {min} s: {clock} left"), values);
+    floor.textContent = format(gettext("At least {min} s: {clock} left"), values);
     if (isSubmitPending) this.showSubmit(format(gettext("Submits in {clock}"), values));
     this.#tick = setTimeout(() => this.countDown(), Math.min(secondsLeft, secondsLeft - (shown - 1)) * 1000 + 5);
   }
