@@ -15,6 +15,7 @@ from assessment.collections.services.checks import MAX_DIALOGUES, MAX_ROUNDS, ca
 from assessment.collections.services.starting import DEFAULT_COUNT, MAX_SEED, ROUNDS, CollectionPlan
 from assessment.sessions.models.runs import Run
 from assessment.systems.models import Connector, System
+from frontend.ui.project_fields import TitledProject
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, projects_for
@@ -62,13 +63,6 @@ KINDS: Final[Mapping[str, tuple[str | Promise, str | Promise]]] = {
         ),
     ),
 }
-
-
-class TitledProject(forms.ModelChoiceField):  # type: ignore[type-arg]  # not generic at run time
-    """Projects by their titles."""
-
-    def label_from_instance(self, obj: Any) -> str:
-        return str(obj.title)
 
 
 class RatersProject(TitledProject):

@@ -5,12 +5,13 @@ from typing import Any, Final
 
 from django import forms
 from django.http import QueryDict
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from accounts.models import User
 from assessment.systems.models import Connector, System
 from assessment.systems.selectors.systems import corpora_for, corpora_with_dialogues
 from assessment.systems.services.systems import KEY_OPTION, MAX_NAME
+from frontend.ui.project_fields import TitledProject
 from generation.models import Generator
 from generation.selectors import usable_generators
 from projects.models import Project
@@ -100,7 +101,7 @@ class SystemForm(forms.Form):
         ),
         help_text=gettext_lazy("The name of the worker's variable. Never the key itself."),
     )
-    corpus = forms.ModelChoiceField(
+    corpus = TitledProject(
         label=gettext_lazy("Corpus"),
         queryset=Project.objects.none(),
         empty_label=gettext_lazy("Choose a project"),
@@ -164,6 +165,16 @@ class SystemForm(forms.Form):
             field.queryset = Project.objects.filter(pk__in=keys | present).order_by("title")
             if system is None:
                 field.initial = _suited_corpus(corpora, project)
+
+    def nothing_to_choose(self) -> str:
+        """What to do where the server has no model that could be chosen; empty if it has one."""
+        field = self.fields.get("generator")
+        if self.is_bound or not isinstance(field, forms.ModelChoiceField) or field.queryset.exists():
+            return ""
+        return gettext(
+            "Train a model in a project where people write, ask an administrator to add one, or add an"
+            " OpenAI-compatible server instead."
+        )
 
     def settings(self) -> dict[str, Any]:
         """Arguments of the services that create and change a system."""

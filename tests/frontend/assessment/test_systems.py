@@ -97,6 +97,12 @@ def test_an_error_is_shown_at_its_field(
     assert words in response.content.decode()
 
 
+def test_without_any_model_the_page_says_what_to_do(boss: Client, study: Project) -> None:
+    page = boss.get(new(Connector.GENERATOR)).content.decode()
+    assert "There is no model on this server yet" in page
+    assert 'type="submit" class="button primary"' not in page
+
+
 def test_a_key_is_the_name_of_a_variable_and_only_administrators_choose_it(
     boss: Client, mara: User, study: Project
 ) -> None:
