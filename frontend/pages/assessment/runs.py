@@ -140,9 +140,22 @@ def _render_run(request: HttpRequest, run: Run, links: list[tuple[str, str]] | N
         "places_form": PlacesForm(initial={"places": run.places}),
         "links_form": LinksForm(),
         "configures": configures,
+        "repeats": _describe_repeats(progress.systems, settings.ordinary_systems) if configures else "",
         "unproven": unproven_systems(run.project) if configures and run.state != RunState.OPEN else [],
     }
     return render(request, "assessment/manager/run.html", context)
+
+
+def _describe_repeats(systems: Sequence[SystemProgress], wanted: int) -> str:
+    """Says that participants will meet systems more than once; empty if there are enough systems."""
+    there = sum(not one.system.is_degraded for one in systems)
+    if not 0 < there < wanted:
+        return ""
+    text = _(
+        "There are fewer ordinary systems (%(there)d) than each participant meets (%(wanted)d), so some come more"
+        " than once. The study's settings change that."
+    )
+    return text % {"there": there, "wanted": wanted}
 
 
 @login_required

@@ -52,6 +52,15 @@ def test_the_page_of_a_run_warns_of_a_chatbot_that_fails(maras: Client, study: P
     assert f"without a reply: {turn.session.system.name}." in read(maras, "runs/1/")
 
 
+def test_a_manager_is_told_that_participants_meet_systems_more_than_once(
+    maras: Client, study: Project
+) -> None:
+    new_run(maras)
+    assert "come more than once" not in read(maras, "runs/1/")
+    AssessmentSettings.objects.filter(project=study).update(ordinary_systems=7)
+    assert "each participant meets (7), so some come more than once" in read(maras, "runs/1/")
+
+
 def test_the_overview_warns_of_a_chatbot_that_fails_in_an_open_run(
     maras: Client, study: Project, run: Run
 ) -> None:
