@@ -51,7 +51,7 @@ def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "title": _("Statistics"),
         "table_one": table_one,
-        "charts": charts,
+        "charts": charts if any(chart.rows for chart in charts) else [],
         "forecast": forecast_of(project),
     }
     return render(request, "authoring/statistics.html", context)
