@@ -53,9 +53,11 @@ def draw_steps(
             [
                 axes.draw_grid(),
                 axes.draw_ticks(),
-                axes.draw_found(found) if found else svg.EMPTY,
                 axes.draw_curve(steps),
                 axes.draw_limit(limit),
+                axes.draw_found(found)
+                if found
+                else svg.EMPTY,  # last: its words cover the lines that cross them
                 axes.draw_name(x),
             ]
         )

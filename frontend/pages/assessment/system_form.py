@@ -169,7 +169,8 @@ class SystemForm(forms.Form):
     def nothing_to_choose(self) -> str:
         """What to do where the server has no model that could be chosen; empty if it has one."""
         field = self.fields.get("generator")
-        if self.is_bound or not isinstance(field, forms.ModelChoiceField) or field.queryset.exists():
+        models = field.queryset if isinstance(field, forms.ModelChoiceField) else None
+        if self.is_bound or models is None or models.exists():
             return ""
         return gettext(
             "Train a model in a project where people write, ask an administrator to add one, or add an"

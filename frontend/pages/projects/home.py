@@ -83,7 +83,11 @@ def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
         )
         for project in projects
     ]
-    return sorted(cards, key=lambda card: not card.steps)
+    return sorted(cards, key=_urgency)
+
+
+def _urgency(card: Card) -> tuple[bool, bool]:
+    return all(step.is_standing for step in card.steps), not card.steps
 
 
 urlpatterns = [

@@ -79,6 +79,7 @@ def _describe_step(project: Project, step: Step, seen: Overview, *, is_due: bool
         words.note,
         is_due=is_due,
         is_idle=step in WORK and not is_due,
+        is_standing=step is Step.STATISTICS,
     )
 
 
@@ -288,7 +289,8 @@ def missing_steps(
         found += _missing_in_labelling(project, granted, seen)
     else:
         found += _missing_in_study(project)
-    return [one for one in found if not shown or not one.url or one.url != shown[0].url]
+    due = {step.url for step in shown if step.is_due}
+    return [one for one in found if not one.url or one.url not in due]
 
 
 def _missing_in_study(project: Project) -> list[MissingSetup]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class NextStep:
     """label: of the button. why: a sentence with the number that makes it urgent. note: the same in a word or two.
 
-    is_due: something waits. is_idle: work for which nothing waits, so that there is no button.
+    is_due: something waits, or there is something to look at (is_standing). is_idle: work for which nothing waits, so
+    that there is no button.
     """
 
     title: str
@@ -19,6 +20,7 @@ class NextStep:
     note: str = ""
     is_due: bool = True
     is_idle: bool = False
+    is_standing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

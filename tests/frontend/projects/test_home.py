@@ -10,9 +10,10 @@ from django.test import Client
 from accounts.models import User
 from annotation.authoring.services.planning import plan_dialogues
 from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Task
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Dialogue, DialogueState, Origin
-from projects.models import Project, Role
+from projects.models import Membership, Project, Role
 
 
 def page_of(client: Client, person: User) -> str:
@@ -61,6 +62,18 @@ def test_projects_with_waiting_work_come_first(
         finish_dialogue(project)
         page = page_of(client, carlos)
         assert page.index(project.title) < page.index(other)
+
+
+def test_what_can_only_be_looked_at_comes_after_what_waits(
+    client: Client, planned: Project, ann: User, mara: User
+) -> None:
+    """The newer project runs by itself; the other one has nothing left to write."""
+    running = create_project(slug="running", preset="diamante", actor=mara)
+    Membership.objects.create(project=running, user=ann, roles=[Role.ANNOTATOR])
+    Task.objects.update(project=running)
+    client.force_login(mara)
+    html = client.get("/").content.decode()
+    assert 0 < html.index("/p/chit-chat/settings/#plan") < html.index("/p/running/statistics/")
 
 
 def test_a_description_is_in_the_language_of_the_reader(client: Client, planned: Project, ann: User) -> None:

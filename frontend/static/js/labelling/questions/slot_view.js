@@ -221,7 +221,9 @@ function createOptionButton({ question, options, keys }, option, language, choos
   button.dataset.place = String(place);
   if (question.runs && option.nugget !== "none") button.classList.add("is-nugget", colourOf(options, option));
   if (keys[place]) {
-    button.append(createKeyCap(keys[place]));
+    const cap = createKeyCap(keys[place]);
+    cap.classList.toggle("number", /^\d+$/.test(keys[place]));
+    button.append(cap);
     button.setAttribute("aria-keyshortcuts", keys[place]);
   }
   button.append(createOptionLabel(option, language, keys[place] !== ""));
