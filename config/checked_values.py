@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -85,6 +86,16 @@ def read_login_rate(env: Env) -> str:
             f"LOGIN_RATE_LIMIT={rates} is not understood. Write it as 10/m/ip,5/5m/key."
         )
     return rates
+
+
+def read_networks(env: Env, name: str) -> list[IPv4Network | IPv6Network]:
+    """A list of networks, such as 10.0.0.0/8; a single address is a network of one."""
+    try:
+        return [ip_network(text.strip()) for text in env.list(name, default=[]) if text.strip()]
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"{name} is not understood: {error}. Write networks as 10.0.0.0/8,192.168.1.5."
+        ) from None
 
 
 def read_retention(env: Env) -> dict[str, str]:
