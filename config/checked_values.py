@@ -88,13 +88,14 @@ def read_login_rate(env: Env) -> str:
     return rates
 
 
-def read_networks(env: Env, name: str) -> list[IPv4Network | IPv6Network]:
-    """A list of networks, such as 10.0.0.0/8; a single address is a network of one."""
+def read_webhook_networks(env: Env) -> list[IPv4Network | IPv6Network]:
+    """A single address is a network of one."""
+    names: list[str] = env.list("WEBHOOK_NETWORKS", default=[])
     try:
-        return [ip_network(text.strip()) for text in env.list(name, default=[]) if text.strip()]
+        return [ip_network(name.strip()) for name in names if name.strip()]
     except ValueError as error:
         raise ImproperlyConfigured(
-            f"{name} is not understood: {error}. Write networks as 10.0.0.0/8,192.168.1.5."
+            f"WEBHOOK_NETWORKS is not understood: {error}. Write it as 10.1.0.0/16,192.168.1.5."
         ) from None
 
 

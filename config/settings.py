@@ -20,11 +20,11 @@ from config.checked_values import (
     read_api_rate,
     read_database_url,
     read_login_rate,
-    read_networks,
     read_public_url,
     read_redis_url,
     read_retention,
     read_time_zone,
+    read_webhook_networks,
 )
 from config.database_connection import connection_settings, pooler
 from config.logging import configure_logging
@@ -394,7 +394,7 @@ HUB_TOKEN_SHARED = env.bool("HUB_TOKEN_SHARED", default=False)
 
 # --- webhooks --------------------------------------------------------------------------------------------------------
 # Internal networks whose addresses webhooks may be sent to. Those of the internet always may.
-WEBHOOK_NETWORKS = read_networks(env, "WEBHOOK_NETWORKS")
+WEBHOOK_NETWORKS = read_webhook_networks(env)
 
 # --- training --------------------------------------------------------------------------------------------------------
 # Of PyTorch, in the process that trains; 0 = as many as it likes. Half of the cores leave room for people.

@@ -1,8 +1,7 @@
 """What a receiver gets: the event as JSON, without the people who caused it and without their words."""
 
+import json
 from typing import Any
-
-from django.core.serializers.json import DjangoJSONEncoder
 
 from projects.models import WebhookDelivery
 
@@ -17,7 +16,7 @@ def payload_of(delivery: WebhookDelivery) -> dict[str, Any]:
     kind, _colon, id = delivery.subject.partition(":")
     return {
         "type": delivery.type,
-        "timestamp": event.at,
+        "timestamp": event.at.isoformat().replace("+00:00", "Z"),
         "data": {
             "event": event.pk,
             "project": delivery.webhook.project.slug,
@@ -30,4 +29,4 @@ def payload_of(delivery: WebhookDelivery) -> dict[str, Any]:
 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
-    return DjangoJSONEncoder(ensure_ascii=False, separators=(",", ":")).encode(payload_of(delivery)).encode()
+    return json.dumps(payload_of(delivery), ensure_ascii=False, separators=(",", ":")).encode()

@@ -53,8 +53,7 @@ def happens(project: Project) -> Happens:
 
 def happened(job: str, **details: Any) -> Event:
     """The event of a job that has ended, as jobs record it."""
-    event = record_request("jobs.job", job, **details)  # type: ignore[arg-type]
-    return event
+    return record_request("jobs.job", job, **details)  # type: ignore[arg-type]
 
 
 def deliver() -> int:
