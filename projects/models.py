@@ -1,4 +1,4 @@
-"""Projects, their members, their events, and who is told of these."""
+"""Projects, their members, their events, and the webhooks that report these."""
 
 import uuid
 
@@ -181,7 +181,7 @@ class Invitation(models.Model):
 
 
 class WebhookEvent(models.TextChoices):
-    """What a receiver can be told of. projects/outbox.py says which events these are."""
+    """What a webhook can report. projects/outbox.py says which events these are."""
 
     DIALOGUE_FINISHED = "dialogue.finished", _("A dialogue is finished")
     DIALOGUE_REOPENED = "dialogue.reopened", _("A finished dialogue is opened again")

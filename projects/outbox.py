@@ -59,7 +59,7 @@ TRIGGERS: Final = (
 
 
 def trigger_of(event: Event) -> Trigger | None:
-    """What the event is to webhooks; None if no webhook is told of it."""
+    """The trigger that the event matches; None if webhooks do not report it."""
     return next(
         (one for one in TRIGGERS if one.subject_type == event.subject_type and one.matches(event)), None
     )

@@ -153,7 +153,8 @@ def note_answer(webhook: Webhook, delivery: WebhookDelivery, answer: Answer) -> 
 
 
 def pause_after(failures: int) -> timedelta:
-    return min(FIRST_PAUSE * 3 ** min(failures - 1, 10), LONGEST_PAUSE)
+    factor: int = 3 ** min(failures - 1, 10)
+    return min(FIRST_PAUSE * factor, LONGEST_PAUSE)
 
 
 def _note_success(webhook: Webhook) -> bool:

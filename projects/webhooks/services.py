@@ -111,7 +111,7 @@ def switch_webhook(*, webhook: Webhook, actor: User, on: bool) -> Webhook:
     row = _lock(webhook)
     state = WebhookState.ON if on else WebhookState.OFF
     if row.state != state:
-        fresh = {"fault": "", "failures": 0, "failing_since": None, "paused_until": None}
+        fresh: dict[str, Any] = {"fault": "", "failures": 0, "failing_since": None, "paused_until": None}
         move(row, to=state, moves=MOVES, project=row.project, actor=actor, **fresh)
         if on:
             _waiting(row).update(due_at=timezone.now())

@@ -16,7 +16,7 @@ from tests.projects.webhooks.receiver import Inbox
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/api/v1/projects/chit-chat/webhooks/"
-BODY = {"url": "https://hooks.example.org/", "events": ["job.ended"]}
+BODY: dict[str, Any] = {"url": "https://hooks.example.org/", "events": ["job.ended"]}
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ def test_bad_input_names_the_field(api: APIClient, wrong: dict[str, Any], field:
 def test_a_replay_of_somebody_elses_delivery_is_refused(
     api: APIClient, project: Project, mara: User, happens: Happens
 ) -> None:
-    own, _ = added(project, mara, BODY["url"], events=["label.final"])  # type: ignore[arg-type]
-    added(project, mara, BODY["url"])  # type: ignore[arg-type]
+    own, _ = added(project, mara, BODY["url"], events=["label.final"])
+    added(project, mara, BODY["url"])
     happens()
     theirs = WebhookDelivery.objects.get().pk
     for body, status in (({"deliveries": [theirs]}, 404), ({}, 400), ({"deliveries": []}, 400)):
@@ -115,7 +115,7 @@ def test_a_replay_of_somebody_elses_delivery_is_refused(
 
 def test_a_project_has_a_limited_number_of_webhooks(api: APIClient, project: Project, mara: User) -> None:
     for _ in range(MOST):
-        added(project, mara, BODY["url"])  # type: ignore[arg-type]
+        added(project, mara, BODY["url"])
     assert post(api, id=str(uuid4()), **BODY).json()["code"] == "too_many"
 
 

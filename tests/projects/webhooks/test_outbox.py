@@ -192,7 +192,7 @@ def test_an_event_that_is_undone_leaves_no_delivery(webhook: Webhook, happens: H
 def test_what_an_event_costs(
     project: Project, happens: Happens, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    with django_assert_num_queries(1):  # a state of which no webhook is told
+    with django_assert_num_queries(1):  # a state that no webhook reports
         happens(to="queued")
     with django_assert_num_queries(2):  # nobody wants it
         happens()

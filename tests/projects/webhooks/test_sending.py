@@ -214,8 +214,7 @@ def test_a_receiver_that_is_away_is_left_in_peace_and_gets_everything_later(
     with receiver(port) as inbox:
         assert deliver() == len(events)
         assert inbox.events == [event.pk for event in events]
-    webhook.refresh_from_db()
-    assert (webhook.failures, webhook.paused_until, webhook.failing_since) == (0, None, None)
+    assert Webhook.objects.filter(failures=0, paused_until=None, failing_since=None).exists()
     assert not WebhookDelivery.objects.exclude(state=DeliveryState.DELIVERED).exists()
 
 
@@ -317,9 +316,10 @@ def test_a_replay_sends_the_same_id_again(
     event, other = happens("1"), happens("2")
     deliver()
     WebhookDelivery.objects.filter(event=other).update(state=DeliveryState.FAILED)
-    for name, chosen in {"all": {"all_failed": True}, "one": {"deliveries": [delivery(event).pk]}}.items():
-        replay: dict[str, Any] = {"webhook": webhook, "actor": mara, "replay_id": uuid4(), **chosen}
-        assert [replay_deliveries(**replay) for _ in range(2)] == [1, 1], name
+    choices: list[dict[str, Any]] = [{"all_failed": True}, {"deliveries": [delivery(event).pk]}]
+    for chosen in choices:
+        replay = {"webhook": webhook, "actor": mara, "replay_id": uuid4(), **chosen}
+        assert [replay_deliveries(**replay) for _ in range(2)] == [1, 1]
     assert deliver() == 2
     assert inbox.events == [event.pk, other.pk, event.pk, other.pk]
     assert len({request.headers["webhook-id"] for request in inbox.got}) == 2
