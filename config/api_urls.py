@@ -28,6 +28,7 @@ v1 = [
     path("", include("projects.api")),
     path("", include("projects.invitations.api")),
     path("", include("projects.password_links.api")),
+    path("", include("projects.webhooks.api")),
     path("", include("jobs.api")),
     path("", include("dialogues.api")),
     path("", include("generation.api")),

@@ -1,6 +1,7 @@
 """The Celery application.
 
-Workers take the queues `default` (jobs), `gpu` (candidates), `chat` (calls of systems) and `training` (long jobs).
+Workers take the queues `default` (jobs), `gpu` (candidates), `chat` (calls of systems), `webhooks` and `training` (long
+jobs).
 """
 
 import os

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -85,6 +86,17 @@ def read_login_rate(env: Env) -> str:
             f"LOGIN_RATE_LIMIT={rates} is not understood. Write it as 10/m/ip,5/5m/key."
         )
     return rates
+
+
+def read_webhook_networks(env: Env) -> list[IPv4Network | IPv6Network]:
+    """A single address is a network of one."""
+    names: list[str] = env.list("WEBHOOK_NETWORKS", default=[])
+    try:
+        return [ip_network(name.strip()) for name in names if name.strip()]
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"WEBHOOK_NETWORKS is not understood: {error}. Write it as 10.1.0.0/16,192.168.1.5."
+        ) from None
 
 
 def read_retention(env: Env) -> dict[str, str]:

@@ -178,7 +178,7 @@ def services(port: int, bots_port: int, var: Path) -> list[Service]:
         "default": [*celery, "-Q", "default", "-n", "default@%h", "--concurrency", "2", *beat],
         "gpu": [*celery, "-Q", "gpu", "-n", "gpu@%h", "--pool", "solo"],
         # Systems under test are waited for: threads, because they cost next to nothing while they do.
-        "chat": [*celery, "-Q", "chat", "-n", "chat@%h", "--pool", "threads", "--concurrency", "64"],
+        "chat": [*celery, "-Q", "chat,webhooks", "-n", "chat@%h", "--pool", "threads", "--concurrency", "64"],
         "training": [*celery, "-Q", "training", "-n", "training@%h", "--pool", "solo"],
         "bots": [sys.executable, "-m", "assessment.demo.bots", str(bots_port)],
     }

@@ -25,7 +25,7 @@ from jobs.broker import TIMEOUT
 from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import live_workers
 
-QUEUES: Final = ("default", "gpu", "chat", "training")
+QUEUES: Final = ("default", "gpu", "chat", "webhooks", "training")
 FOLDER: Final = "PROMETHEUS_MULTIPROC_DIR"  # config/gunicorn.py sets it
 RECENTLY: Final = timedelta(days=1)
 ENDED_STATES: Final = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)

@@ -24,6 +24,7 @@ from config.checked_values import (
     read_redis_url,
     read_retention,
     read_time_zone,
+    read_webhook_networks,
 )
 from config.database_connection import connection_settings, pooler
 from config.logging import configure_logging
@@ -118,6 +119,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
     "send-invitations": {"task": "projects.tasks.send_invitations", "schedule": 60.0},
+    "deliver-webhooks": {
+        "task": "projects.tasks.deliver_webhooks",
+        "schedule": 2.0,
+        "options": {"queue": "webhooks", "expires": 4},
+    },
     "reap-assessments": {"task": "assessment.sessions.reap_expired_assignments", "schedule": 30.0},
 }
 if env.str("PROLIFIC_TOKEN", default=""):
@@ -385,6 +391,10 @@ GENERATION_WARM_UP = env.bool("GENERATION_WARM_UP", default=True)
 # --- pushing to a Hub ------------------------------------------------------------------------------------------------
 # Whether projects without a Hub token of their own push with the workers' HF_TOKEN.
 HUB_TOKEN_SHARED = env.bool("HUB_TOKEN_SHARED", default=False)
+
+# --- webhooks --------------------------------------------------------------------------------------------------------
+# Internal networks whose addresses webhooks may be sent to. Those of the internet always may.
+WEBHOOK_NETWORKS = read_webhook_networks(env)
 
 # --- training --------------------------------------------------------------------------------------------------------
 # Of PyTorch, in the process that trains; 0 = as many as it likes. Half of the cores leave room for people.

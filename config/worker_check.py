@@ -15,7 +15,8 @@ from jobs.selectors import live_workers
 WORKER_COMMANDS: Final = {
     "default": "celery -A config worker -Q default --beat",
     "gpu": "celery -A config worker -Q gpu --pool solo",
-    "chat": "celery -A config worker -Q chat --pool threads --concurrency 64",
+    "chat": "celery -A config worker -Q chat,webhooks --pool threads --concurrency 64",
+    "webhooks": "celery -A config worker -Q chat,webhooks --pool threads --concurrency 64",
     "training": "celery -A config worker -Q training --pool solo",
 }
 

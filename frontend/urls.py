@@ -37,6 +37,7 @@ from frontend.pages.projects import (
     person,
     replanning,
     settings,
+    webhooks,
 )
 from frontend.pages.projects import deletion as project_deletion
 from frontend.pages.tasks import queue
@@ -51,6 +52,7 @@ urlpatterns = [
     *replanning.urlpatterns,
     *copying.urlpatterns,
     *project_deletion.urlpatterns,
+    *webhooks.urlpatterns,
     *history.urlpatterns,
     *schema.urlpatterns,
     *members.urlpatterns,

@@ -24,7 +24,7 @@ from jobs.models import DEFAULT_QUEUE, LIVE_STATES, MOVES, Job, JobState, Worker
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
 from jobs.registry import is_stoppable, work_for
 from projects.models import Project
-from projects.transitions import move
+from projects.transitions import move, record
 
 logger = logging.getLogger(__name__)
 
@@ -133,10 +133,18 @@ def _return_to_queue(job: Job) -> None:
     job.refresh_from_db()
 
 
+@transaction.atomic
 def _end(job: Job, state: str, **changes: Any) -> None:
     own_job = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
-    own_job.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
+    ended = own_job.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
     job.refresh_from_db()
+    if ended:
+        _record_end(job, before=JobState.RUNNING)
+
+
+def _record_end(job: Job, before: str) -> None:
+    data = {"kind": job.kind}
+    record(job, kind="state", project=job.project, before=before, after=job.state, data=data)
 
 
 def _fail_with_remedy(job: Job, error: Refusal | OSError) -> None:
@@ -186,7 +194,13 @@ def cancel_job(*, job: Job, actor: User | None) -> Job:
     job.refresh_from_db()
     if job.state == JobState.QUEUED:
         move(
-            job, to=JobState.CANCELLED, moves=MOVES, project=job.project, actor=actor, ended_at=timezone.now()
+            job,
+            to=JobState.CANCELLED,
+            moves=MOVES,
+            project=job.project,
+            actor=actor,
+            data={"kind": job.kind},
+            ended_at=timezone.now(),
         )
     return job
 
@@ -230,7 +244,8 @@ def take_over_lost_jobs() -> int:
     now = timezone.now()
     lost = Job.objects.filter(state=JobState.RUNNING, heartbeat_at__lt=now - LOST_AFTER)
     cancelling = (lost | Job.objects.filter(state=JobState.QUEUED)).filter(cancel_requested_at__isnull=False)
-    cancelling.update(state=JobState.CANCELLED, ended_at=now)
+    for job in cancelling:
+        _end_cancelled(job, cancelling.filter(pk=job.pk, state=job.state))
     for job in lost.filter(losses__gte=MAX_LOSSES - 1):
         _give_up(job)
     lost.update(state=JobState.QUEUED, losses=F("losses") + 1)
@@ -242,6 +257,14 @@ def take_over_lost_jobs() -> int:
     for job_id, queue in rows:
         send(job_id, queue)
     return len(rows)
+
+
+@transaction.atomic
+def _end_cancelled(job: Job, unchanged: QuerySet[Job]) -> None:
+    before = job.state
+    if unchanged.update(state=JobState.CANCELLED, ended_at=timezone.now()):
+        job.refresh_from_db()
+        _record_end(job, before)
 
 
 def _oldest(jobs: QuerySet[Job]) -> list[tuple[UUID, str]]:

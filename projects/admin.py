@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from common.read_only_admin import ReadOnlyAdmin
-from projects.models import Event, Invitation, Membership, Project
+from projects.models import Event, Invitation, Membership, Project, Webhook, WebhookDelivery
 
 
 @admin.register(Project)
@@ -47,3 +47,21 @@ class InvitationAdmin(ReadOnlyAdmin):
     list_filter = ["state", "mail_state"]
     search_fields = ["name", "email", "project__slug"]
     exclude = ["digest"]
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ReadOnlyAdmin):
+    list_display = ["project", "url", "state", "fault", "failures", "paused_until", "made_by", "created_at"]
+    list_select_related = ["project", "made_by"]
+    list_filter = ["state", "fault"]
+    search_fields = ["url", "project__slug"]
+    exclude = ["secret", "previous_secret"]
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
+    list_display = ["webhook", "type", "subject", "state", "attempts", "waiting_since", "status", "problem"]
+    list_select_related = ["webhook__project"]
+    list_filter = ["state", "type"]
+    search_fields = ["=subject", "=webhook__project__slug"]
+    raw_id_fields = ["webhook", "event"]

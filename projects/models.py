@@ -1,4 +1,6 @@
-"""Projects, their members and their events."""
+"""Projects, their members, their events, and the webhooks that report these."""
+
+import uuid
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -176,3 +178,131 @@ class Invitation(models.Model):
     @property
     def is_valid(self) -> bool:
         return self.state == InvitationState.OPEN and not self.is_expired
+
+
+class WebhookEvent(models.TextChoices):
+    """What a webhook can report. projects/outbox.py says which events these are."""
+
+    DIALOGUE_FINISHED = "dialogue.finished", _("A dialogue is finished")
+    DIALOGUE_REOPENED = "dialogue.reopened", _("A finished dialogue is opened again")
+    LABEL_FINAL = "label.final", _("A dialogue has a final label")
+    LABEL_REOPENED = "label.reopened", _("A final label is open again")
+    BATCH_LABELLED = "batch.labelled", _("A model labelled a batch")
+    BATCH_ACCEPTED = "batch.accepted", _("A batch is accepted")
+    BATCH_RETURNED = "batch.returned", _("A batch is returned")
+    BATCH_REOPENED = "batch.reopened", _("The return of a batch is undone")
+    JOB_ENDED = "job.ended", _("A job ended")
+    MODEL_PROMOTED = "model.promoted", _("Another model writes the candidates")
+    ASSESSMENT_COMPLETED = "assessment.completed", _("A participant completed the study")
+    TEST = "webhook.test", _("Test")
+
+
+class WebhookState(models.TextChoices):
+    ON = "on", _("On")
+    OFF = "off", _("Off")
+    REMOVED = "removed", _("Removed")
+
+
+class WebhookFault(models.TextChoices):
+    """Why a webhook is off although nobody switched it off."""
+
+    FAILING = "failing", _("Too many attempts in a row failed.")
+    GONE = "gone", _("The receiver answered that this address is gone for good (HTTP 410).")
+
+
+class Webhook(models.Model):
+    """A receiver of a project's events. A removed one stays, without its secrets, until `clean` deletes it.
+
+    secret, previous_secret: sealed (common.sealing). Both sign until previous_until. failures: attempts in a row.
+    leased_until: a worker sends to it; in the past: when one last did.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(_("address"), max_length=500)
+    description = models.CharField(_("description"), max_length=200, blank=True)
+    events = ArrayField(models.CharField(max_length=30, choices=WebhookEvent))
+    secret = models.TextField(editable=False)
+    secret_version = models.PositiveIntegerField(default=1)
+    previous_secret = models.TextField(blank=True, editable=False)
+    previous_until = models.DateTimeField(null=True)
+    state = models.CharField(max_length=7, choices=WebhookState, default=WebhookState.ON)
+    fault = models.CharField(max_length=7, choices=WebhookFault, blank=True)
+    failures = models.PositiveIntegerField(default=0)
+    failing_since = models.DateTimeField(null=True)
+    paused_until = models.DateTimeField(null=True)
+    leased_until = models.DateTimeField(null=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    removed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["created_at"]
+
+    def __str__(self) -> str:
+        return f"webhook of {self.project} to {self.url}"
+
+
+class DeliveryState(models.TextChoices):
+    WAITING = "waiting", _("Waiting")
+    DELIVERED = "delivered", _("Delivered")
+    FAILED = "failed", _("Failed")
+
+
+class DeliveryProblem(models.TextChoices):
+    """What was wrong with the last attempt."""
+
+    ANSWER = "answer", _("The receiver answered with an error.")
+    REDIRECT = "redirect", _("The receiver redirects elsewhere, which is not followed.")
+    TIMEOUT = "timeout", _("The receiver did not answer in time.")
+    UNREACHABLE = "unreachable", _("The receiver cannot be reached.")
+    ADDRESS = "address", _("The address is an internal one, which this installation does not allow.")
+    SECRET = "secret", _("The secret cannot be decrypted: SECRET_KEY has changed. Make a new one.")
+    EXPIRED = "expired", _("It waited too long while the webhook was off.")
+
+
+class WebhookDelivery(models.Model):
+    """One event for one webhook: it waits, is delivered, or failed for good. subject: what the order is kept of.
+
+    waiting_since: when it was stored or last replayed. status: of the last answer, in HTTP.
+    """
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
+    event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="+")
+    type = models.CharField(max_length=30, choices=WebhookEvent)
+    subject = models.CharField(max_length=100)
+    state = models.CharField(max_length=9, choices=DeliveryState, default=DeliveryState.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    waiting_since = models.DateTimeField(default=timezone.now)
+    due_at = models.DateTimeField(default=timezone.now)
+    tried_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    status = models.PositiveSmallIntegerField(null=True)
+    problem = models.CharField(max_length=11, choices=DeliveryProblem, blank=True)
+    detail = models.CharField(max_length=200, blank=True)
+    milliseconds = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(fields=["webhook", "event"], name="one_delivery_per_event"),
+        ]
+        indexes = [
+            models.Index(fields=["webhook", "-id"], name="delivery_newest"),
+            models.Index(
+                fields=["webhook", "subject", "event"],
+                name="delivery_order",
+                condition=models.Q(state="waiting"),
+            ),
+            models.Index(
+                fields=["waiting_since"], name="delivery_waiting", condition=models.Q(state="waiting")
+            ),
+            models.Index(
+                fields=["ended_at"], name="delivery_ended", condition=models.Q(ended_at__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} of {self.subject}"

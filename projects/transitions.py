@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.refusals import Refusal
 from projects.models import Event, Project
+from projects.outbox import store_deliveries
 
 # States are members of a TextChoices, or their values.
 Moves = Mapping[Any, Set[Any]]
@@ -80,4 +81,6 @@ def record_request(subject_type: str, request_id: UUID, **details: Unpack[EventD
 
 def _write_event(subject_type: str, subject_id: str, details: EventDetails) -> Event:
     fields = {**details, "data": dict(details.get("data") or {})}
-    return Event.objects.create(subject_type=subject_type, subject_id=subject_id, **fields)
+    event = Event.objects.create(subject_type=subject_type, subject_id=subject_id, **fields)
+    store_deliveries(event)
+    return event

@@ -238,7 +238,7 @@ TABS: Final = (
         "settings",
         Group.SETTINGS,
         C.CONFIGURE,
-        under=("project_replan", "project_copy", "hub_token", "history"),
+        under=("project_replan", "project_copy", "hub_token", "webhooks", "webhook", "history"),
     ),
     _tab("guidelines", gettext_lazy("Guidelines"), "book", Group.WORK, C.SEE),
 )

@@ -79,6 +79,11 @@ STATE_STYLES: Final = {
     "system_failure": StateStyle("bad", "alert", gettext_lazy("Ended by a failure of the systems")),
     "timed_out": StateStyle("warn", "clock", gettext_lazy("Timed out")),
     "declined": StateStyle("", "ban", gettext_lazy("Consent declined")),
+    "on": StateStyle("good", "check", gettext_lazy("On")),
+    "off": StateStyle("", "ban", gettext_lazy("Off")),
+    "removed": StateStyle("", "trash", gettext_lazy("Removed")),
+    "waiting": StateStyle("busy", "clock", gettext_lazy("Waiting")),
+    "delivered": StateStyle("good", "check", gettext_lazy("Delivered")),
     "trial": StateStyle("", "chat", gettext_lazy("Tried out")),
 }
 

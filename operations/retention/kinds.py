@@ -25,6 +25,7 @@ from preference.data.storage import exports_root, remove_folder, snapshots_root
 from preference.registry.files import files_in, models_root
 from preference.runs.files import CHECKPOINTS, folder_of_run
 from preference.runs.models import TrainingRun
+from projects.models import Webhook, WebhookDelivery
 
 STOPPED = (JobState.FAILED, JobState.CANCELLED)
 SCRATCH = ("evaluations", "scoring", "meta-evaluations", "tagging")
@@ -78,6 +79,15 @@ def clean_requests(before: datetime, *, dry_run: bool) -> Amount:
     return Amount(requests.count()) if dry_run else Amount(requests.delete()[0])
 
 
+def clean_deliveries(before: datetime, *, dry_run: bool) -> Amount:
+    """Deliveries that ended before then, and webhooks that were removed. The events themselves stay."""
+    ended = WebhookDelivery.objects.filter(ended_at__lt=before)
+    removed = Webhook.objects.filter(removed_at__lt=before)
+    if dry_run:
+        return Amount(ended.count() + removed.count())
+    return Amount(ended.delete()[0] + removed.delete()[0])
+
+
 def clean_scratch(before: datetime, *, dry_run: bool) -> Amount:
     """Working folders of jobs that ended without a result; a successful job deletes its own."""
     amounts = (
@@ -102,6 +112,7 @@ KINDS: dict[str, Callable[..., Amount]] = {
     "uploads": clean_uploads,
     "exports": clean_exports,
     "requests": clean_requests,
+    "deliveries": clean_deliveries,
     "scratch": clean_scratch,
     "checkpoints": clean_checkpoints,
     "leftovers": clean_leftovers,

@@ -43,7 +43,7 @@ from preference.registry.models import Promotion, RegisteredModel
 from preference.runs.models import TrainingRun
 from preference.topics.models import TaggingRun
 from projects.locking import lock_project
-from projects.models import Event, Invitation, Membership, Project
+from projects.models import Event, Invitation, Membership, Project, Webhook, WebhookDelivery
 from projects.transitions import record
 
 KIND = "delete_project"
@@ -86,6 +86,8 @@ STEPS: tuple[Callable[[int], Rows], ...] = (
     lambda pk: LabellingSettings.objects.filter(project=pk),
     lambda pk: Schema.objects.filter(project=pk),
     lambda pk: Job.objects.filter(project=pk),
+    lambda pk: WebhookDelivery.objects.filter(webhook__project=pk),
+    lambda pk: Webhook.objects.filter(project=pk),
     lambda pk: Event.objects.filter(project=pk),
 )
 COUNTED = {

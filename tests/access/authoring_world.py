@@ -24,6 +24,7 @@ from preference.registry.models import RegisteredModel
 from projects.invitations.invitees import Invitee
 from projects.invitations.services import invite_by_link
 from projects.models import Project, Role
+from projects.webhooks.services import create_webhook
 from tests.access.bodies import TURN
 from tests.access.people import ANNOTATOR, COLLEAGUE, ENGINEER, LEAVER, MANAGER, OWN, People
 from tests.frontend.trained import evaluated, learns
@@ -91,7 +92,15 @@ def _invitation(project: Project, people: People) -> Values:
         request_id=uuid4(),
         people=[Invitee(roles=(Role.ANNOTATOR,), email="invited@people.example")],
     )
+    webhook, _secret = create_webhook(
+        project=project,
+        actor=people[MANAGER],
+        webhook_id=uuid4(),
+        url="https://hooks.example.org/",
+        events=["job.ended"],
+    )
     return {
+        "webhooks/{webhook_id}": webhook.pk,
         "link-invitations/{pk}": row.pk,
         "invitations/{invitation_id}": row.pk,
         "members/{username}": people[COLLEAGUE].username,

@@ -124,8 +124,32 @@ def fill() -> World:
         compared=str(compared.pk),
         tagged=str(tagged.pk),
         annotator=people["ann"].pk,
+        webhook=_webhook(demo, people["mara"]),
         **learned,
     )
+
+
+def _webhook(project: Any, actor: Any) -> str:
+    """One with deliveries that arrived, wait and failed."""
+    from django.utils import timezone
+
+    from jobs.models import Job
+    from projects.models import DeliveryProblem, DeliveryState, WebhookDelivery
+    from projects.transitions import record
+    from projects.webhooks.services import CHOICES, create_webhook
+
+    url = "https://hooks.example.org/lapidary"
+    row, _secret = create_webhook(
+        project=project, actor=actor, webhook_id=uuid4(), url=url, events=CHOICES, description="Data lake"
+    )
+    for job in Job.objects.filter(project=project)[:4]:
+        record(job, kind="state", project=project, before="running", after="done", data={"kind": job.kind})
+    sent = {"attempts": 1, "status": 200, "milliseconds": 38, "ended_at": timezone.now()}
+    rows = WebhookDelivery.objects.filter(webhook=row)
+    rows.update(state=DeliveryState.DELIVERED, **sent)
+    failed = {"status": 500, "problem": DeliveryProblem.ANSWER, "attempts": 434}
+    rows.filter(pk=rows.earliest("pk").pk).update(state=DeliveryState.FAILED, **failed)
+    return str(row.pk)
 
 
 def _delete_one(project: Any, actor: Any) -> None:

@@ -42,6 +42,7 @@ class World:
     elsewhere: str
     evaluation: str
     annotator: int
+    webhook: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,8 @@ SHOTS: Final = [
     Shot("project_settings", who="mara", args=lambda w: ("quality",), file="project-settings-labelling"),
     Shot("project_copy", who="mara", args=in_project),
     Shot("hub_token", who="mara", args=in_project),
+    Shot("webhooks", who="mara", args=in_project),
+    Shot("webhook", who="mara", args=lambda w: (w.slug, w.webhook)),
     Shot("history", who="mara", args=in_project),
     Shot("project_delete", who="mara", args=lambda world: ("done",)),
     Shot("project_delete", who="mara", args=lambda world: ("empty",), file="project-delete-refused"),
@@ -376,6 +379,7 @@ NO_PAGES: Final = {
         "snapshot_retry",
         "hub_token_remove",
     ),
+    *("webhook_secret", "webhook_switch", "webhook_test", "webhook_replay", "webhook_remove"),
     *("training_cancel", "training_resume", "training_remove", "training_log", "training_download"),
     "training_comparison_download",
     *("model_offer", "model_stop_sharing", "model_accept", "model_decline"),

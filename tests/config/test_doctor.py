@@ -151,10 +151,12 @@ def test_lines_for_people_say_the_remedy() -> None:
 @pytest.mark.django_db
 def test_a_queue_without_a_worker_is_a_problem_that_names_the_command() -> None:
     record_heartbeat(name="w1", queues=["default"], details={})
-    served, candidates, chats, training = worker_check.workers()
-    assert [finding.state for finding in (served, candidates, chats, training)] == ["ok"] + ["problem"] * 3
+    served, candidates, chats, webhooks, training = worker_check.workers()
+    missing = (candidates, chats, webhooks, training)
+    assert [finding.state for finding in (served, *missing)] == ["ok"] + ["problem"] * 4
     assert "-Q gpu" in candidates.remedy
     assert "-Q chat" in chats.remedy
+    assert "webhooks" in webhooks.remedy
     assert "-Q training" in training.remedy
 
 

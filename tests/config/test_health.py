@@ -39,6 +39,7 @@ def test_a_missing_worker_is_reported_and_keeps_nobody_from_saving(client: Clien
         "worker_default": "failed",
         "worker_gpu": "failed",
         "worker_chat": "failed",
+        "worker_webhooks": "failed",
         "worker_training": "failed",
     }
 
@@ -49,7 +50,7 @@ def test_required_workers_must_serve_every_queue(client: Client) -> None:
     assert client.get("/readyz?workers=required").status_code == 503
     record_heartbeat(name="w2", queues=["gpu"], details={})
     assert client.get("/readyz?workers=required").status_code == 503
-    record_heartbeat(name="w3", queues=["training", "chat"], details={})
+    record_heartbeat(name="w3", queues=["training", "chat", "webhooks"], details={})
     response = client.get("/readyz?workers=required")
     assert response.status_code == 200
     assert set(response.json().values()) == {"ok"}

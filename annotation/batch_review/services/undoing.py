@@ -54,7 +54,7 @@ def _reopen_review(row: Round, controller: User, decision_id: UUID) -> None:
         moves=ROUND_MOVES,
         project=row.project,
         actor=controller,
-        data={"undone": str(decision_id)},
+        data={"undone": str(decision_id), "batch": row.batch_id},
         ended_at=None,
         ended_by=None,
         decision_id=None,

@@ -138,7 +138,7 @@ def _give_verdict(
         project=row.project,
         actor=controller,
         reason=reason,
-        data=figures,
+        data={**figures, "batch": row.batch_id},
         ended_at=timezone.now(),
         ended_by=controller,
         decision_id=decision_id,

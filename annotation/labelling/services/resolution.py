@@ -43,7 +43,7 @@ from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotFound, Refusal
 from projects.models import Event, Protocol
-from projects.transitions import move, record_request
+from projects.transitions import move, record, record_request
 
 DECISION = "annotation.decision"
 # Services of other rooms that run after the commit of a final label; annotation/apps.py registers them.
@@ -126,9 +126,10 @@ def _supersede(task: Task) -> None:
         FinalLabel.objects.filter(task=task, superseded_at=None).update(superseded_at=timezone.now())
 
 
-def _move(task: Task, to: TaskState, actor: User | None = None, reason: str = "") -> None:
+def _move(task: Task, to: TaskState) -> None:
     if task.state != to:
-        move(task, to=to, moves=TASK_MOVES, project=task.project, actor=actor, reason=reason)
+        data = {"dialogue": task.dialogue_id}
+        move(task, to=to, moves=TASK_MOVES, project=task.project, data=data)
 
 
 def _conclude(
@@ -152,10 +153,36 @@ def _conclude(
         decided_by=by,
         reason=reason,
     )
-    _move(task, TaskState.FINAL, by, reason)
+    _record_final(task, final)
     if task.round_id is not None:
         notify_final_label(task.round_id)
     return final
+
+
+def _record_final(task: Task, final: FinalLabel) -> None:
+    data = {"dialogue": final.dialogue_id, "label": final.pk}
+    project, actor, reason = task.project, final.decided_by, final.reason
+    if task.state == TaskState.FINAL:  # a corrected answer, or another decision
+        record(
+            task,
+            kind="label_replaced",
+            project=project,
+            actor=actor,
+            reason=reason,
+            before=task.state,
+            after=task.state,
+            data=data,
+        )
+    else:
+        move(
+            task,
+            to=TaskState.FINAL,
+            moves=TASK_MOVES,
+            project=project,
+            actor=actor,
+            reason=reason,
+            data=data,
+        )
 
 
 def notify_final_label(round_id: int) -> None:

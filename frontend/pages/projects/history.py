@@ -96,6 +96,12 @@ WORDS: Final[dict[str, str | Promise]] = {
     "promoted": gettext_lazy("Another model writes the candidates"),
     "rolled_back": gettext_lazy("The earlier model writes the candidates again"),
     "undone": gettext_lazy("A tagging of topics was undone"),
+    "label_replaced": gettext_lazy("A final label was replaced"),
+    "webhook_made": gettext_lazy("Webhook added"),
+    "webhook_changed": gettext_lazy("Webhook changed"),
+    "webhook_secret": gettext_lazy("A webhook got another secret"),
+    "webhook_tested": gettext_lazy("Test event sent to a webhook"),
+    "webhook_replayed": gettext_lazy("Deliveries of a webhook were sent again"),
 }
 # What was created, if it is not the project.
 CREATED: Final = {

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -29,7 +30,9 @@ from preference.data.models.snapshots import Snapshot
 from preference.registry.models import RegisteredModel
 from preference.runs.files import CHECKPOINTS, folder_of_run
 from preference.runs.models import TrainingRun
-from projects.models import Event, Project
+from projects.models import DeliveryState, Event, Project, Webhook, WebhookDelivery
+from projects.transitions import record_request
+from projects.webhooks.services import create_webhook, remove_webhook
 from tests.config.test_production import start
 from tests.preference.learning import snapshot_of, trained_model, training
 
@@ -264,3 +267,25 @@ def test_it_runs_daily_where_it_is_switched_on() -> None:
         "None",
         "operations.tasks.clean_daily",
     ]
+
+
+def test_deliveries_of_webhooks_that_ended(project: Project, mara: User) -> None:
+    about: dict[str, Any] = {"project": project, "actor": mara, "events": ["job.ended"]}
+    hook, gone = (
+        create_webhook(webhook_id=uuid4(), url="https://hooks.example.org/", **about)[0] for _ in range(2)
+    )
+    details: Any = {"kind": "state", "project": project, "before": "running", "after": "done"}
+    for _ in range(3):
+        record_request("jobs.job", uuid4(), **details)
+    remove_webhook(webhook=gone, actor=mara)
+    (old_at, _), (new_at, _) = either_side("deliveries")
+    old, new, waiting = WebhookDelivery.objects.filter(webhook=hook).order_by("pk")
+    ended = {"state": DeliveryState.DELIVERED}
+    WebhookDelivery.objects.filter(pk=old.pk).update(ended_at=old_at, **ended)
+    WebhookDelivery.objects.filter(pk=new.pk).update(ended_at=new_at, **ended)
+    assert cleaned("deliveries", dry_run=True) == cleaned("deliveries") == Amount(1)
+    assert list(WebhookDelivery.objects.order_by("pk")) == [new, waiting]
+    assert Event.objects.filter(subject_type="jobs.job").count() == 3
+    Webhook.objects.filter(pk=gone.pk).update(removed_at=old_at)
+    assert cleaned("deliveries") == Amount(1)
+    assert list(Webhook.objects.all()) == [hook]
