@@ -19,7 +19,7 @@ from common.rest.pagination import CursorPagination, NewestByTime, paginated_res
 from common.rest.parsers import RAW, RawParser
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
-from dialogues.models import CandidateSet, DeletedDialogue, Dialogue
+from dialogues.models import CandidateSet, DeletedDialogue
 from dialogues.parsing.formats import FORMATS
 from dialogues.selectors import (
     candidate_sets_of,
@@ -33,7 +33,6 @@ from dialogues.selectors import (
     refused_rows_of,
     replies_to,
     search_dialogues,
-    utterances_by_dialogue,
     utterances_of,
 )
 from dialogues.serializers import (
@@ -251,15 +250,6 @@ class DeletedDialoguesView(APIView):
         return paginated_response(self, request, deletions_of(project), DeletedDialogueSerializer)
 
 
-def serialize_dialogues(page: list[Dialogue]) -> object:
-    return DialogueSerializer(page, many=True).data
-
-
-def serialize_with_texts(page: list[Dialogue]) -> object:
-    context = {"utterances": utterances_by_dialogue(page)}
-    return ListedDialogueSerializer(page, many=True, context=context).data
-
-
 class DialoguesView(APIView):
     pagination_class = CursorPagination
 
@@ -278,11 +268,13 @@ class DialoguesView(APIView):
         project = project_for(person(request), slug, Capability.READ_DIALOGUES)
         filters = validated_query(DialogueFilters, request)
         words, before = filters.pop("q", ""), filters.pop("before", None)
-        serialize = serialize_with_texts if filters.pop("texts", False) else serialize_dialogues
+        texts = filters.pop("texts", False)
         rows, searched_to = dialogues_of(project, **filters), None
         if words:
             rows, searched_to = search_dialogues(rows, words, before)
-        response = paginated_rows(self, request, rows.select_related("project"), serialize)
+        rows = rows.select_related("project").prefetch_related(*(["utterances"] if texts else []))
+        serializer = ListedDialogueSerializer if texts else DialogueSerializer
+        response = paginated_response(self, request, rows, serializer)
         if words:
             response.data["searched_to"] = searched_to
         return response

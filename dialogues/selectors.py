@@ -150,14 +150,6 @@ def utterances_of(dialogue: Dialogue) -> QuerySet[Utterance]:
     return Utterance.objects.filter(dialogue=dialogue).select_related("candidate_set").order_by("position")
 
 
-def utterances_by_dialogue(page: Collection[Dialogue]) -> Mapping[int, list[Utterance]]:
-    """The utterances of each of these dialogues in order, without their candidates; one query."""
-    found: dict[int, list[Utterance]] = defaultdict(list)
-    for utterance in Utterance.objects.filter(dialogue__in=page).order_by("dialogue_id", "position"):
-        found[utterance.dialogue_id].append(utterance)
-    return found
-
-
 def candidate_sets_of(project: Project) -> QuerySet[CandidateSet]:
     """The candidates of the project's turns, in the order in which they were generated or imported."""
     return CandidateSet.objects.filter(dialogue__project=project).select_related("dialogue").order_by("id")

@@ -232,16 +232,12 @@ class ListedUtteranceSerializer(serializers.ModelSerializer[Utterance]):
 
 class ListedDialogueSerializer(DialogueSerializer):
     metadata = serializers.DictField(required=False, help_text="Only with `texts`.")
-    utterances = serializers.SerializerMethodField(help_text="Only with `texts`; without candidates.")
+    utterances = ListedUtteranceSerializer(
+        many=True, required=False, help_text="Only with `texts`; without candidates."
+    )
 
     class Meta(DialogueSerializer.Meta):
         fields = [*DialogueSerializer.Meta.fields, "metadata", "utterances"]
-
-    @extend_schema_field(ListedUtteranceSerializer(many=True, required=False))
-    def get_utterances(self, dialogue: Dialogue) -> list[dict[str, Any]]:
-        return list(
-            ListedUtteranceSerializer(self.context["utterances"].get(dialogue.pk, []), many=True).data
-        )
 
 
 class CandidateSetSerializer(serializers.ModelSerializer[CandidateSet]):

@@ -6,7 +6,7 @@ from typing import Final
 from django.http import HttpRequest, HttpResponse
 from django.utils.decorators import sync_only_middleware
 
-# MAJOR.MINOR. MINOR grows when something is added, MAJOR when something changes or goes: then the addresses change, too.
+# MAJOR.MINOR. MINOR grows when something is added; MAJOR, and the addresses, when something changes or goes.
 # The Python client needs the server to have its own MAJOR and at least its own MINOR.
 API_VERSION: Final = "1.1"
 HEADER: Final = "Lapidary-Api-Version"

@@ -97,7 +97,8 @@ class ExportFileView(APIView):
         tags=TAG,
         operation_id="exports_file",
         parameters=[RANGE],
-        responses={(200, JSON_LINES): OpenApiTypes.BINARY, (200, PARQUET): OpenApiTypes.BINARY, **GONE},
+        responses={(code, kind): OpenApiTypes.BINARY for code in (200, 206) for kind in (JSON_LINES, PARQUET)}
+        | dict(GONE),
     )
     def get(self, request: Request, pk: UUID) -> FileResponse:
         """The file, JSON Lines or Parquet. Codes: not_ready (409), file_gone (410), wrong_range (416)."""

@@ -32,6 +32,7 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Snapshots"]
+KINDS = (JSON_LINES, "application/json", "text/markdown")
 
 
 class SnapshotsView(APIView):
@@ -82,12 +83,7 @@ class SnapshotFileView(APIView):
         tags=TAG,
         operation_id="snapshots_file",
         parameters=[RANGE],
-        responses={
-            (200, JSON_LINES): OpenApiTypes.BINARY,
-            (200, "application/json"): OpenApiTypes.BINARY,
-            (200, "text/markdown"): OpenApiTypes.BINARY,
-            **GONE,
-        },
+        responses={(code, kind): OpenApiTypes.BINARY for code in (200, 206) for kind in KINDS} | dict(GONE),
     )
     def get(self, request: Request, pk: UUID, name: str) -> FileResponse:
         """One of its files: dialogues.jsonl, snapshot.json, README.md.

@@ -100,7 +100,10 @@ class ModelFileView(APIView):
         tags=TAG,
         operation_id="models_file",
         parameters=[RANGE],
-        responses={(200, RAW): OpenApiTypes.BINARY, **GONE, (416, CONTENT_TYPE): ProblemSerializer},
+        responses={
+            **{(code, RAW): OpenApiTypes.BINARY for code in (200, 206)},
+            **{(code, CONTENT_TYPE): ProblemSerializer for code in (410, 416)},
+        },
     )
     def get(self, request: Request, slug: str, name: str) -> FileResponse:
         """One of its `files`. Downloads are in the history of its project.

@@ -64,8 +64,9 @@ class ModelUpload:
         return {name: self.received_of(name) for name in self.files}
 
     @property
-    def is_complete(self) -> bool:
-        return all(self.has(name) for name in self.files)
+    def complete(self) -> list[str]:
+        """The names of the files that are whole."""
+        return [name for name in self.files if self.has(name)]
 
     def part(self, name: str) -> Path:
         return self.top / PARTS / str(list(self.files).index(name))
@@ -114,7 +115,7 @@ def upload_for(project: Project, upload_id: UUID) -> ModelUpload:
 def uploaded_folder(project: Project, upload_id: UUID) -> Path:
     """The folder with all files. Raises NotFound, Refusal incomplete."""
     upload = upload_for(project, upload_id)
-    missing = [name for name in upload.files if not upload.has(name)]
+    missing = sorted(set(upload.files) - set(upload.complete))
     if missing:
         raise Refusal(
             "incomplete",

@@ -51,14 +51,22 @@ class UploadSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     received = serializers.DictField(child=serializers.IntegerField(), help_text="Bytes by name of the file.")
     sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Announced bytes by name.")
-    is_complete = serializers.BooleanField(help_text="All files are there and have the announced SHA-256.")
+    complete = serializers.ListField(
+        child=serializers.CharField(), help_text="The files that are whole and have the announced SHA-256."
+    )
+    is_complete = serializers.BooleanField(help_text="All files are.")
     chunk_bytes = serializers.IntegerField(help_text="The most that one request may carry.")
 
 
 def serialize_upload(upload: ModelUpload) -> dict[str, Any]:
     sizes = {name: file.size for name, file in upload.files.items()}
     about = {"id": upload.id, "name": upload.name, "received": upload.received, "sizes": sizes}
-    facts = {"is_complete": upload.is_complete, "chunk_bytes": CHUNK_BYTES}
+    complete = upload.complete
+    facts = {
+        "complete": complete,
+        "is_complete": len(complete) == len(sizes),
+        "chunk_bytes": CHUNK_BYTES,
+    }
     return dict(UploadSerializer({**about, **facts}).data)
 
 
