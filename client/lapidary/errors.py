@@ -143,7 +143,6 @@ BY_CODE: Mapping[str, type[Problem]] = {
     "changed_meanwhile": Changed,
     "schema_changed": Changed,
     "schema_newer": Changed,
-    "edit_conflict": Changed,
     "not_ready": NotReady,
     "still_loading": NotReady,
     "incomplete": NotReady,

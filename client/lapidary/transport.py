@@ -85,10 +85,8 @@ class Transport:
             except Problem as problem:
                 failures += 1
                 passing = problem.status == TOO_MANY or (repeatable and problem.status in PASSING)
-                passing = (
-                    passing and problem.code != "not_settled"
-                )  # whoever follows a list looks again later
-                if not passing or failures >= self.retries.tries:
+                # Whoever follows a list looks again later.
+                if not passing or problem.code == "not_settled" or failures >= self.retries.tries:
                     raise
                 self.retries.wait(failures, asked=float(problem.facts.get("retry_after", 0)))
             except httpx.TransportError as error:

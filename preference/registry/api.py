@@ -53,7 +53,7 @@ class ModelsView(APIView):
         tags=TAG,
         operation_id="models_register",
         request=RegistrationInput,
-        responses={202: RegistrationSerializer},
+        responses={202: RegistrationSerializer, **GONE},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Register a model that was trained elsewhere, in a job: follow, cancel and retry it as the job of its id.
@@ -62,8 +62,9 @@ class ModelsView(APIView):
 
         The folder is hashed, copied, read again and loaded to try it out; its evaluation.json and its base are checked
         against its weights. The same files again give the model that they gave before. Codes: invalid (folder, name,
-        snapshot, parent), not_found (parent, upload), incomplete (upload), no_authoring, no_model, links, no_lineage,
-        wrong_kind, wrong_evaluation, name_taken, disk_full, id_in_use; of the job also files_changed and cannot_load.
+        snapshot, parent), not_found (parent, upload), upload_gone (410), incomplete, no_authoring, no_model, links,
+        no_lineage, wrong_kind, wrong_evaluation, name_taken, disk_full, id_in_use; of the job also files_changed and
+        cannot_load.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)

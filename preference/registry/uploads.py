@@ -1,13 +1,15 @@
 """Folders of models on their way here: where they lie, which names they may have, and how far each file is.
 
 MODELS_ROOT/.uploads/PROJECT/ID/ has upload.json (what was announced), NAME/ (the files that are whole) and .parts/
-(those that are not). A dot begins no name of a model or a training, so nothing else lies there.
+(those that are not). An empty folder is left of what was registered or cancelled. A dot begins no name of a model or a
+training, so nothing else lies there.
 """
 
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import Final
 from uuid import UUID
@@ -102,18 +104,29 @@ def find_upload(project: Project, upload_id: UUID) -> ModelUpload | None:
 
 
 def upload_for(project: Project, upload_id: UUID) -> ModelUpload:
-    """Raises NotFound."""
+    """Raises NotFound, Refusal upload_gone (410) after it was registered or cancelled."""
     upload = find_upload(project, upload_id)
-    if upload is None:
-        raise NotFound(
-            _("This project has no such upload of a model."),
-            _("It may have been cancelled, registered or deleted for its age; begin again."),
+    if upload is not None:
+        return upload
+    if (uploads_of(project.pk) / str(upload_id)).is_dir():
+        raise Refusal(
+            "upload_gone",
+            _("This upload was registered or cancelled."),
+            _("Look for the model in the list, or begin again."),
+            status=HTTPStatus.GONE,
         )
-    return upload
+    raise NotFound(
+        _("This project has no such upload of a model."), _("It may be deleted for its age; begin again.")
+    )
+
+
+def open_uploads(project_id: int) -> int:
+    """How many uploads are neither registered nor cancelled."""
+    return sum(1 for _path in uploads_of(project_id).glob(f"*/{MANIFEST}"))
 
 
 def uploaded_folder(project: Project, upload_id: UUID) -> Path:
-    """The folder with all files. Raises NotFound, Refusal incomplete."""
+    """The folder with all files. Raises NotFound, Refusal upload_gone, incomplete."""
     upload = upload_for(project, upload_id)
     missing = sorted(set(upload.files) - set(upload.complete))
     if missing:

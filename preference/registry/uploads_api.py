@@ -16,13 +16,14 @@ from accounts.rest.person import person
 from common.rest.parsers import RAW, RawParser
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
-from preference.registry.services.model_uploads import append, cancel_upload, start_upload
+from preference.registry.services.model_uploads import append, end_upload, start_upload
 from preference.registry.uploads import CHUNK_BYTES, AnnouncedFile, ModelUpload, upload_for
 from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Trained models"]
-REFUSED: dict[Any, Any] = {(code, CONTENT_TYPE): ProblemSerializer for code in (409, 413, 422, 507)}
+REFUSED: dict[Any, Any] = {(code, CONTENT_TYPE): ProblemSerializer for code in (409, 410, 413, 422, 507)}
+GONE: dict[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
 OFFSET = OpenApiParameter(
     "offset", OpenApiTypes.INT64, description="The first byte of the piece. Default: 0."
 )
@@ -94,17 +95,17 @@ class ModelUploadsView(APIView):
 
 
 class ModelUploadView(APIView):
-    @extend_schema(tags=TAG, operation_id="model_uploads_read", responses=UploadSerializer)
+    @extend_schema(tags=TAG, operation_id="model_uploads_read", responses={200: UploadSerializer, **GONE})
     def get(self, request: Request, slug: str, pk: UUID) -> Response:
-        """How far an upload is."""
+        """How far an upload is. Code: upload_gone (410) after it was registered or cancelled."""
         project = project_for(person(request), slug, Capability.TRAIN)
         return Response(serialize_upload(upload_for(project, pk)))
 
     @extend_schema(tags=TAG, operation_id="model_uploads_cancel", responses={204: None})
     def delete(self, request: Request, slug: str, pk: UUID) -> Response:
-        """Delete what has arrived."""
+        """Delete what has arrived. Safe to repeat."""
         project = project_for(person(request), slug, Capability.TRAIN)
-        cancel_upload(upload=upload_for(project, pk))
+        end_upload(project=project, upload_id=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -121,7 +122,8 @@ class ModelUploadFileView(APIView):
     def put(self, request: Request, slug: str, pk: UUID, name: str) -> Response:
         """Send the piece of a file that begins at `offset`. After a lost connection, ask for `received` and go on.
 
-        Codes: wrong_offset (with `received`), busy, too_large, wrong_hash (422; the file begins again), disk_full.
+        Codes: wrong_offset (with `received`), upload_gone (410), busy, too_large, wrong_hash (422; the file begins
+        again), disk_full.
         """
         project = project_for(person(request), slug, Capability.TRAIN)
         upload = upload_for(project, pk)

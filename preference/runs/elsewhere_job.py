@@ -24,9 +24,8 @@ from preference.registry.files import files_in, models_root
 from preference.registry.models import RegisteredModel
 from preference.registry.reports import check_measured, is_about
 from preference.registry.services.incoming import Origin, check_space, find_origin
-from preference.registry.services.model_uploads import cancel_upload
+from preference.registry.services.model_uploads import end_upload
 from preference.registry.services.trained_models import check_name
-from preference.registry.uploads import find_upload
 from preference.runs.copying import copy_files, hash_files
 from preference.runs.files import MODEL
 from preference.runs.loading import check_loads
@@ -52,8 +51,8 @@ def run_registration_job(job: Job, progress: Progress) -> dict[str, Any]:
     if model is None:
         model = _copy_and_register(job, project, progress, origin, sha256, beat)
     store_report(model=model, report=origin.folder.evaluation)
-    if upload := find_upload(project, UUID(job.parameters["upload"])) if "upload" in job.parameters else None:
-        cancel_upload(upload=upload)  # the model has its own copy
+    if "upload" in job.parameters:  # the model has its own copy
+        end_upload(project=project, upload_id=UUID(job.parameters["upload"]))
     job.done = job.total or 0
     return {"model": model.slug, "sha256": model.sha256}
 

@@ -51,7 +51,7 @@ def test_exports_are_tables(connects: Connects, project: Project) -> None:
     chat = connects().project(project.slug)
     chat.import_dialogues(written(3), format="diamante", progress=False)
     table = chat.dataset("sft", include_unreviewed=True, progress=False)
-    assert [row["completion"][0]["content"] for row in table] == ["What do you read?", "Novels"] * 3
+    assert [row["completion"][0]["content"] for row in table] == ["Novels"] * 3
     frame = chat.export("sft", include_unreviewed=True, progress=False).to_pandas()
     assert list(frame["dialogue_id"]) == list(table["dialogue_id"])
 
@@ -93,7 +93,7 @@ def test_a_model_is_pushed_over_a_broken_line(
     (run7b / "checkpoints" / "optimizer.pt").write_text("stays here")
     folder = read_model_folder(run7b)
     transport = connects(line.url)._transport
-    line.cut(0, 200, 0, 200)
+    line.cut(0, 2_000, 0, 3_000)
     sent = upload(transport, project.slug, folder, progress=False)
     assert line.broken == 4
     arrived = find_upload(project, UUID(sent))

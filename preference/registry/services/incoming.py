@@ -62,7 +62,7 @@ def start_registration(
     snapshot: id, empty: the project's snapshot with the data that training.json names, if there is one. parent: name of
     a registered model, empty: the project's model that was the base, if one was. evaluation: a report; empty:
     evaluation.json in the folder. Raises Invalid (folder, name, note, snapshot, parent, evaluation), NotFound (parent,
-    upload), Refusal incomplete (upload), no_authoring, no_model, links, no_lineage, wrong_kind, wrong_evaluation,
+    upload), Refusal upload_gone, incomplete, no_authoring, no_model, links, no_lineage, wrong_kind, wrong_evaluation,
     disk_full, name_taken, id_in_use.
     """
     values = {
@@ -97,7 +97,7 @@ def _may_be_repeated(project: Project, name: str) -> bool:
 def source_folder(project: Project, actor: User | None, chosen: Mapping[str, str]) -> Path:
     """Only the command line may name folders outside of MODELS_ROOT/incoming.
 
-    Raises Invalid (folder), NotFound (upload), Refusal incomplete.
+    Raises Invalid (folder), NotFound (upload), Refusal upload_gone, incomplete.
     """
     if upload := chosen.get("upload"):
         return uploaded_folder(project, UUID(upload))

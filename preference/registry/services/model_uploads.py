@@ -33,7 +33,7 @@ from preference.registry.uploads import (
     find_collision,
     find_upload,
     is_plain,
-    uploads_of,
+    open_uploads,
 )
 from projects.models import Project
 
@@ -85,8 +85,7 @@ def _check_announcement(name: str, files: Mapping[str, AnnouncedFile]) -> None:
 def _check_limits(project: Project, upload: ModelUpload) -> None:
     if upload.bytes > settings.MODEL_MAX_BYTES:
         raise _too_large(settings.MODEL_MAX_BYTES)
-    folder = uploads_of(project.pk)
-    if folder.is_dir() and sum(1 for _path in folder.iterdir()) >= MOST_OPEN:
+    if open_uploads(project.pk) >= MOST_OPEN:
         raise Refusal(
             "too_many_uploads",
             _("%(n)d models of this project are being uploaded already.") % {"n": MOST_OPEN},
@@ -170,9 +169,16 @@ def _finish(upload: ModelUpload, name: str, part: Path) -> None:
     part.replace(target)
 
 
-def cancel_upload(*, upload: ModelUpload) -> None:
-    """Delete what has arrived. Safe to repeat."""
-    shutil.rmtree(upload.top, ignore_errors=True)
+def end_upload(*, project: Project, upload_id: UUID) -> None:
+    """Delete what has arrived, because it is registered or nobody wants it. Safe to repeat.
+
+    An empty folder stays for two weeks, so that whoever asks learns what became of it.
+    """
+    upload = find_upload(project, upload_id)
+    if upload is not None:
+        (upload.top / MANIFEST).unlink(missing_ok=True)
+        for path in upload.top.iterdir():
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _wrong_offset(upload: ModelUpload, name: str) -> Refusal:
