@@ -31,8 +31,8 @@ def write_rows(dialogues: Iterable[DialogueLike], file: IO[bytes]) -> int:
     return count
 
 
-def to_row(dialogue: DialogueLike) -> Mapping[str, Any]:
-    """A mapping is a row already; anything else is a list of messages."""
+def to_row(dialogue: object) -> Mapping[str, Any]:
+    """A mapping is a row already; anything else is a list of messages. Raises TypeError."""
     if isinstance(dialogue, Mapping):
         return dialogue
     if isinstance(dialogue, str) or not isinstance(dialogue, Sequence):
@@ -40,10 +40,10 @@ def to_row(dialogue: DialogueLike) -> Mapping[str, Any]:
     return {"messages": [_message(each) for each in dialogue]}
 
 
-def _message(message: Mapping[str, Any] | tuple[str, str]) -> Mapping[str, Any]:
+def _message(message: object) -> Mapping[str, Any]:
     if isinstance(message, Mapping):
         return message
-    if isinstance(message, str) or len(message) != 2:
+    if isinstance(message, str) or not isinstance(message, Sequence) or len(message) != 2:
         raise TypeError(f"{message!r} is not a message")
     speaker, text = message
     return {"role": speaker, "content": text}

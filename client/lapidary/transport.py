@@ -65,7 +65,7 @@ class Transport:
         content: Callable[[], Any] | None = None,
         repeatable: bool = False,
     ) -> Any:
-        """The JSON of the answer, None without one. content: opens the bytes of the body, for every try anew."""
+        """The JSON of the answer, None without one. content: opens the bytes of the body, once for every try."""
         again = repeatable or method in REPEATABLE
 
         def attempt() -> Any:

@@ -5,6 +5,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.urls import path
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers, status
@@ -88,7 +89,7 @@ class ModelUploadsView(APIView):
         sent = validated_input(UploadInput, request)
         names = [file["name"] for file in sent["files"]]
         if len(set(names)) < len(names):
-            raise serializers.ValidationError({"files": ["A name is there twice."]})
+            raise serializers.ValidationError({"files": [_("A name is there twice.")]})
         files = {file["name"]: AnnouncedFile(file["size"], file["sha256"]) for file in sent["files"]}
         upload = start_upload(upload_id=sent["id"], project=project, name=sent["name"], files=files)
         return Response(serialize_upload(upload), status=status.HTTP_201_CREATED)

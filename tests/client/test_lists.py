@@ -77,7 +77,7 @@ def test_candidates_come_with_what_was_sent(connects: Connects, project: Project
     shown = ["I read novels", "I am reading The Three-Body Problem"]
     said = [
         {"utterance": "What do you read?", "response_candidates": []},
-        {"utterance": shown[1], "response_candidates": shown, "action": "select", "source": 2},
+        {"utterance": shown[1], "response_candidates": shown, "action": "select", "source": 1},
     ]
     chat.import_dialogues([{"dialogue_id": "d", "conversation": said}], format="diamante", progress=False)
     (row,) = chat.candidates()

@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from pytest_django import Settings
 
 from lapidary import FileDamaged, NotAModel, Snapshot, WorkFailed, WorkTakesLonger
 from lapidary.uploads import read_model_folder, upload
@@ -15,6 +16,7 @@ from preference.registry.uploads import find_upload
 from projects.models import Event, Project
 from tests.client.broken_line import BrokenLine
 from tests.client.conftest import Connects
+from tests.processes import Stack
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,7 +25,7 @@ def written(count: int) -> list[dict[str, object]]:
     """Dialogues with candidates, of which one was sent as it was."""
     said = [
         {"utterance": "What do you read?", "response_candidates": []},
-        {"utterance": "Novels", "response_candidates": ["Novels", "Poems"], "action": "select", "source": 1},
+        {"utterance": "Novels", "response_candidates": ["Novels", "Poems"], "action": "select", "source": 0},
     ]
     return [{"dialogue_id": f"d{number}", "conversation": said} for number in range(count)]
 
@@ -84,7 +86,12 @@ def test_a_damaged_download_is_noticed(connects: Connects, project: Project, tmp
 
 
 def test_a_model_is_pushed_over_a_broken_line(
-    connects: Connects, project: Project, line: BrokenLine, run7b: Path
+    connects: Connects,
+    server: Stack,
+    project: Project,
+    line: BrokenLine,
+    run7b: Path,
+    settings: Settings,
 ) -> None:
     """Answers get lost on the way: what has arrived is not sent again, and nothing is stored twice."""
     (run7b / "model" / "more.safetensors").write_bytes(bytes(range(256)) * 20_000)  # two pieces
@@ -96,6 +103,7 @@ def test_a_model_is_pushed_over_a_broken_line(
     line.cut(0, 2_000, 0, 3_000)
     sent = upload(transport, project.slug, folder, progress=False)
     assert line.broken == 4
+    settings.MODELS_ROOT = server.folder / "files" / "models"
     arrived = find_upload(project, UUID(sent))
     assert arrived is not None
     assert arrived.complete == sorted(folder.files)
