@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -68,7 +69,8 @@ def _dataset(datasets_module: Any, path: Path) -> Any:
         import pyarrow.parquet
 
         return datasets_module.Dataset(pyarrow.parquet.read_table(path))
-    return datasets_module.Dataset.from_json(str(path), keep_in_memory=True, cache_dir=str(path.parent))
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        return datasets_module.Dataset.from_list([json.loads(line) for line in lines])
 
 
 def _import(package: str) -> Any:

@@ -134,7 +134,7 @@ class Transport:
     def lost(self, error: Exception, failures: int) -> ConnectionLost:
         times = "once" if failures == 1 else f"{failures} times"
         return ConnectionLost(
-            f"{self.url} did not answer, tried {times}: {type(error).__name__}: {error}",
+            f"{self.url} did not answer, tried {times}: {type(error).__name__}: {str(error).rstrip('.')}.",
             "Check the address and the network, then do it again; what an id was sent with is stored once.",
         )
 

@@ -54,7 +54,9 @@ def test_exports_are_tables(connects: Connects, project: Project) -> None:
     chat.import_dialogues(written(3), format="diamante", progress=False)
     table = chat.dataset("sft", include_unreviewed=True, progress=False)
     assert [row["completion"][0]["content"] for row in table] == ["Novels"] * 3
-    frame = chat.export("sft", include_unreviewed=True, progress=False).to_pandas()
+    export = chat.export("sft", include_unreviewed=True, progress=False)
+    assert export.to_dataset()["completion"][:] == table["completion"][:]
+    frame = export.to_pandas()
     assert list(frame["dialogue_id"]) == list(table["dialogue_id"])
 
 
