@@ -17,7 +17,8 @@ from lapidary.work import bar
 MODEL = "model"
 BESIDE = ("training.json", "progress.jsonl", "evaluation.json")  # what belongs to a model beside its folder
 EVALUATION = "evaluation.json"
-PASSING = frozenset({"wrong_offset", "wrong_hash", "busy"})
+# "unreadable": the line was too slow for a whole piece; what has arrived of it is kept.
+PASSING = frozenset({"wrong_offset", "wrong_hash", "busy", "unreadable"})
 MOST_FAILURES = 5  # of one file
 
 
@@ -141,6 +142,7 @@ class _File:
                 if problem.code == "busy":  # with an earlier piece of ours, whose answer was lost
                     self._transport.retries.wait(failures)
                 state = self._transport.get(self._address)
+                failures = 0 if self._received(state) > before else failures
             shown(self._received(state) - before)
         return state
 

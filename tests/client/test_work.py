@@ -1,6 +1,7 @@
 """Jobs, exports, snapshots and models: awaited, checked, and gone on with after a lost connection."""
 
 import json
+import socket
 from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
@@ -9,6 +10,7 @@ import pytest
 from pytest_django import Settings
 
 from lapidary import FileDamaged, NotAModel, Snapshot, WorkFailed, WorkTakesLonger
+from lapidary.transport import Transport
 from lapidary.uploads import read_model_folder, upload
 from preference.registry.files import sha256_of_files
 from preference.registry.incoming import list_files
@@ -16,7 +18,7 @@ from preference.registry.uploads import find_upload
 from projects.models import Event, Project
 from tests.client.broken_line import BrokenLine
 from tests.client.conftest import Connects
-from tests.processes import Stack
+from tests.processes import Stack, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -110,6 +112,35 @@ def test_a_model_is_pushed_over_a_broken_line(
     assert arrived is not None
     assert arrived.complete == sorted(folder.files)
     assert upload(transport, project.slug, folder, progress=False) == sent
+
+
+def test_what_arrives_of_a_piece_is_kept(
+    connects: Connects, server: Stack, project: Project, run7b: Path, token: str
+) -> None:
+    """The connection ends in the middle of a body: the client goes on behind what the server has of it."""
+    folder = read_model_folder(run7b)
+    transport = connects()._transport
+    upload_id, name = folder.upload_id(project.slug), "model/model.safetensors"
+    content = folder.files[name].read_bytes()
+    announced = [
+        {"name": each, "size": path.stat().st_size, "sha256": folder.hashes[each]}
+        for each, path in folder.files.items()
+    ]
+    address = f"projects/{project.slug}/model-uploads/"
+    transport.post(address, {"id": upload_id, "name": folder.name, "files": announced})
+    with socket.create_connection(("127.0.0.1", server.port)) as half:
+        head = (
+            f"PUT /api/v1/{address}{upload_id}/files/{name}/?offset=0 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            f"Authorization: Bearer {token}\r\nContent-Type: application/octet-stream\r\n"
+            f"Content-Length: {len(content)}\r\n\r\n"
+        )
+        half.sendall(head.encode() + content[:2000])
+    wait_until(lambda: received(transport, f"{address}{upload_id}/", name) == 2000, 20, "half of the piece")
+    assert upload(transport, project.slug, folder, progress=False) == upload_id
+
+
+def received(transport: Transport, address: str, name: str) -> int:
+    return int(transport.get(address)["received"][name])
 
 
 def test_the_client_and_the_server_hash_a_model_alike(run7b: Path) -> None:
