@@ -15,7 +15,6 @@ from annotation.labelling.selectors.final_labels import final_labels_of
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import RoundState
 from common.rest.pagination import Followed, paginated_response
-from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import validated_query
 from projects.roles import Capability
 
@@ -63,7 +62,7 @@ class LabelsView(APIView):
         tags=["Labelling"],
         operation_id="labels_list",
         parameters=[LabelFilters],
-        responses={200: FinalLabelRowSerializer(many=True), (503, CONTENT_TYPE): ProblemSerializer},
+        responses=FinalLabelRowSerializer(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
         """The final labels of a labelling project, in the order in which they came about.

@@ -83,7 +83,8 @@ class Followed(CursorPagination):
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
         page = super().paginate_queryset(queryset, request, view=view)
-        position = str(page[-1].pk) if page else (self.cursor and self.cursor.position) or "0"
+        # DRF keeps positions as text; its stubs say int.
+        position: Any = str(page[-1].pk) if page else (self.cursor and self.cursor.position) or "0"
         link = self.encode_cursor(pagination.Cursor(offset=0, reverse=False, position=position))
         self._resume = parse_qs(urlsplit(link).query)[self.cursor_query_param][0]
         return page

@@ -38,7 +38,7 @@ def test_it_goes_from_an_empty_server_to_a_promoted_model(
     monkeypatch.setitem(sys.modules, "notebook", run)
     for cell in cells():
         exec(compile("".join(cell["source"]), f"{NOTEBOOK.name}: {cell['id']}", "exec"), run.__dict__)
-    run.client.close()  # type: ignore[attr-defined]
+    run.client.close()
 
     assert FinalLabel.objects.filter(project__slug="answers", superseded_at=None).count() == 12
     assert set(Snapshot.objects.exclude(path="").values_list("project__slug", flat=True)) == {

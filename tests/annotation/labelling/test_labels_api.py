@@ -10,7 +10,7 @@ import pytest
 from django.db import connection, transaction
 
 from accounts.models import User
-from annotation.labelling.models.labels import FinalLabel, LabelOrigin
+from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Schema
 from annotation.labelling.services.planning import plan_labelling
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.project_setup.services import create_project
@@ -56,7 +56,7 @@ def decide(held: Assignment) -> None:
         task=held.task,
         project=held.project,
         dialogue=held.dialogue,
-        schema=held.project.labelling.schema,
+        schema=Schema.objects.get(project=held.project),
         answers=diqad_answers(2),
         origin=LabelOrigin.SINGLE,
     )
