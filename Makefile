@@ -32,6 +32,7 @@ check: $(VENV)/dev.stamp  ## formatting, lint, types, layers, templates, scripts
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/djlint --quiet --lint frontend/templates
 	$(BIN)/mypy .
+	$(BIN)/mypy --config-file client/pyproject.toml client/lapidary
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(PRODUCTION_ENV) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python -m config.messages --check

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 CODE: Final = Path(__file__).resolve().parent.parent
-FOLDERS_OF_OTHERS: Final = frozenset({".venv", "node_modules", "var", "tests", "benchmarks"})
+FOLDERS_OF_OTHERS: Final = frozenset({".venv", "node_modules", "var", "tests", "benchmarks", "client"})
 
 
 @cache

@@ -2,9 +2,11 @@
 
 from typing import Any, Final
 
+from common.rest.api_version import API_VERSION
+
 SPECTACULAR: Final[dict[str, Any]] = {
     "TITLE": "Lapidary",
-    "VERSION": "1",
+    "VERSION": API_VERSION,
     "DESCRIPTION": (
         "People and a dialogue model write, judge and improve conversations together. The same services and roles as "
         "the pages. Send `Authorization: Bearer <token>`. Lists come in pages: follow `next`. Errors are problem "

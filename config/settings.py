@@ -176,6 +176,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "config.logging.RequestIdMiddleware",
+    "common.rest.api_version.ApiVersionMiddleware",
     "django.middleware.security.SecurityMiddleware",
     # Above WhiteNoise: where files were not compressed beforehand, they are on the way out.
     "django.middleware.gzip.GZipMiddleware",
@@ -312,6 +313,8 @@ FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
 # Trained models and what their trainings leave. Web servers, workers and the machine that trains share it.
 MODELS_ROOT = Path(env.str("MODELS_ROOT", default=str(FILES_ROOT / "models")))
 IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3, validate=AT_LEAST_1)
+# Of one model that is uploaded in pieces.
+MODEL_MAX_BYTES = env.int("MODEL_MAX_BYTES", default=200 * 1024**3, validate=AT_LEAST_1)
 # Uploads that one web process takes at a time, and seconds that one may take; seconds for every other body.
 UPLOADS_AT_ONCE = env.int("UPLOADS_AT_ONCE", default=8, validate=AT_LEAST_1)
 UPLOAD_SECONDS = env.float("UPLOAD_SECONDS", default=3600.0, validate=ABOVE_0)

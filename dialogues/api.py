@@ -15,12 +15,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.rest.person import person
-from common.rest.pagination import CursorPagination, NewestByTime, paginated_response
+from common.rest.pagination import CursorPagination, NewestByTime, paginated_response, paginated_rows
+from common.rest.parsers import RAW, RawParser
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
-from dialogues.models import DeletedDialogue
+from dialogues.models import CandidateSet, DeletedDialogue
 from dialogues.parsing.formats import FORMATS
 from dialogues.selectors import (
+    candidate_sets_of,
     deletable_dialogue_for,
     deletion_for,
     deletions_of,
@@ -29,17 +31,20 @@ from dialogues.selectors import (
     import_for,
     imports_of,
     refused_rows_of,
+    replies_to,
     search_dialogues,
     utterances_of,
 )
 from dialogues.serializers import (
     MAP_HELP,
+    CandidateSetSerializer,
     DialogueDetailSerializer,
     DialogueFilters,
     DialogueSerializer,
     ImportForm,
     ImportQuery,
     ImportSerializer,
+    ListedDialogueSerializer,
     RefusedRowSerializer,
     stream_errors_csv,
 )
@@ -52,7 +57,6 @@ from projects.selectors import project_for
 
 TAG = ["Dialogues"]
 IMPORTS = ["Imports"]
-RAW = "application/octet-stream"
 RAW_ONLY = "With application/octet-stream only; in a form it is a field."
 RAW_PARAMETERS = [
     OpenApiParameter("id", OpenApiTypes.UUID, description=RAW_ONLY),
@@ -63,17 +67,6 @@ RAW_PARAMETERS = [
     OpenApiParameter("name", description=RAW_ONLY),
 ]
 DISK_FULL: Mapping[Any, Any] = {(507, CONTENT_TYPE): ProblemSerializer}
-
-
-class RawParser(parsers.BaseParser):
-    """Passes on the unread body; the service copies it to its path."""
-
-    media_type = RAW
-
-    def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
-    ) -> dict[str, Any]:
-        return {"file": stream}
 
 
 class ImportsView(APIView):
@@ -264,7 +257,7 @@ class DialoguesView(APIView):
         tags=TAG,
         operation_id="dialogues_list",
         parameters=[DialogueFilters],
-        responses=DialogueSerializer(many=True),
+        responses=ListedDialogueSerializer(many=True),
     )
     def get(self, request: Request, slug: str) -> Response:
         """The project's dialogues in the order in which they were added.
@@ -275,13 +268,30 @@ class DialoguesView(APIView):
         project = project_for(person(request), slug, Capability.READ_DIALOGUES)
         filters = validated_query(DialogueFilters, request)
         words, before = filters.pop("q", ""), filters.pop("before", None)
+        texts = filters.pop("texts", False)
         rows, searched_to = dialogues_of(project, **filters), None
         if words:
             rows, searched_to = search_dialogues(rows, words, before)
-        response = paginated_response(self, request, rows.select_related("project"), DialogueSerializer)
+        rows = rows.select_related("project").prefetch_related(*(["utterances"] if texts else []))
+        serializer = ListedDialogueSerializer if texts else DialogueSerializer
+        response = paginated_response(self, request, rows, serializer)
         if words:
             response.data["searched_to"] = searched_to
         return response
+
+
+class CandidateSetsView(APIView):
+    pagination_class = CursorPagination
+
+    @extend_schema(tags=TAG, operation_id="candidate_sets_list", responses=CandidateSetSerializer(many=True))
+    def get(self, request: Request, slug: str) -> Response:
+        """The candidates of every turn of the project, in the order in which they were stored."""
+        project = project_for(person(request), slug, Capability.READ_DIALOGUES)
+
+        def serialize(page: list[CandidateSet]) -> object:
+            return CandidateSetSerializer(page, many=True, context={"replies": replies_to(page)}).data
+
+        return paginated_rows(self, request, candidate_sets_of(project), serialize)
 
 
 class DialogueView(APIView):
@@ -302,5 +312,6 @@ urlpatterns = [
     path("imports/<uuid:pk>/errors/", ImportErrorsView.as_view()),
     path("imports/<uuid:pk>/errors.csv", ImportErrorsCsvView.as_view()),
     path("projects/<slug:slug>/dialogues/", DialoguesView.as_view()),
+    path("projects/<slug:slug>/candidate-sets/", CandidateSetsView.as_view()),
     path("dialogues/<int:pk>/", DialogueView.as_view()),
 ]

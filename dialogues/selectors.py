@@ -14,7 +14,15 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.languages import language_name
 from common.refusals import NotFound, Refusal
-from dialogues.models import Action, DeletedDialogue, Dialogue, RefusedRow, ReviewState, Utterance
+from dialogues.models import (
+    Action,
+    CandidateSet,
+    DeletedDialogue,
+    Dialogue,
+    RefusedRow,
+    ReviewState,
+    Utterance,
+)
 from dialogues.parsing.row_errors import RowError
 from jobs.models import Job, JobState
 from projects.models import Event, Project
@@ -143,6 +151,17 @@ def deletable_dialogue_for(user: User, dialogue_id: int) -> Dialogue:
 def utterances_of(dialogue: Dialogue) -> QuerySet[Utterance]:
     """The utterances in order, each with its candidate set; one query."""
     return Utterance.objects.filter(dialogue=dialogue).select_related("candidate_set").order_by("position")
+
+
+def candidate_sets_of(project: Project) -> QuerySet[CandidateSet]:
+    """The candidates of the project's turns, in the order in which they were generated or imported."""
+    return CandidateSet.objects.filter(dialogue__project=project).select_related("dialogue").order_by("id")
+
+
+def replies_to(page: Collection[CandidateSet]) -> Mapping[int, Utterance]:
+    """By candidate set, the utterance that was sent where it was shown; one query."""
+    rows = Utterance.objects.filter(candidate_set__in=page)
+    return {utterance.candidate_set_id: utterance for utterance in rows if utterance.candidate_set_id}
 
 
 @dataclass(frozen=True, slots=True)

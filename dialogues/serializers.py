@@ -12,6 +12,7 @@ from common.spreadsheets import escape_formula
 from dialogues.models import (
     TOPIC_CHARS,
     Action,
+    CandidateSet,
     Dialogue,
     DialogueState,
     Origin,
@@ -161,6 +162,7 @@ class DialogueFilters(serializers.Serializer[Any]):
         max_value=2**63 - 1,
         help_text="With `q`: search dialogues below this id.",
     )
+    texts = serializers.BooleanField(required=False, help_text="Return metadata and utterances, too.")
 
 
 class DialogueSerializer(serializers.ModelSerializer[Dialogue]):
@@ -217,6 +219,49 @@ class DialogueDetailSerializer(DialogueSerializer):
     @extend_schema_field(StoredUtteranceSerializer(many=True))
     def get_utterances(self, dialogue: Dialogue) -> list[dict[str, Any]]:
         return list(StoredUtteranceSerializer(self.context["utterances"], many=True).data)
+
+
+class ListedUtteranceSerializer(serializers.ModelSerializer[Utterance]):
+    metadata = serializers.DictField()
+    action = serializers.ChoiceField(choices=Action.choices, allow_blank=True)
+
+    class Meta:
+        model = Utterance
+        fields = ["position", "speaker", "text", "time", "metadata", "action", "source", "edit_distance"]
+
+
+class ListedDialogueSerializer(DialogueSerializer):
+    metadata = serializers.DictField(required=False, help_text="Only with `texts`.")
+    utterances = ListedUtteranceSerializer(
+        many=True, required=False, help_text="Only with `texts`; without candidates."
+    )
+
+    class Meta(DialogueSerializer.Meta):
+        fields = [*DialogueSerializer.Meta.fields, "metadata", "utterances"]
+
+
+class CandidateSetSerializer(serializers.ModelSerializer[CandidateSet]):
+    """The candidates of one turn in displayed order, and what was sent there; `source` is an index into them."""
+
+    external_id = serializers.CharField(source="dialogue.external_id", help_text="Of the dialogue.")
+    split = serializers.CharField(source="dialogue.split")
+    candidates = StoredCandidateSerializer(many=True)
+    sampling = serializers.DictField()
+    reply = serializers.SerializerMethodField(
+        help_text="What was sent; null if nothing was, or it was undone."
+    )
+
+    class Meta:
+        model = CandidateSet
+        fields = [
+            "id", "dialogue", "external_id", "split", "position", "candidates", "model_version", "sampling", "seed",
+            "created_at", "reply",
+        ]  # fmt: skip
+
+    @extend_schema_field(ListedUtteranceSerializer(allow_null=True))
+    def get_reply(self, row: CandidateSet) -> dict[str, Any] | None:
+        reply = self.context["replies"].get(row.pk)
+        return dict(ListedUtteranceSerializer(reply).data) if reply else None
 
 
 class _LineBuffer:

@@ -14,6 +14,7 @@ TOGETHER: Final = (
     "tests/annotation/demo/",
     "tests/api/",
     "tests/assessment/demo/",
+    "tests/client/",
     "tests/config/test_embedded.py",
     "tests/defects/",
     "tests/frontend/assessment/test_conversations.py",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db.models import Field, Model, QuerySet
@@ -75,6 +76,31 @@ class NewestByTime(CursorPagination):
     """For rows whose key is a UUID, which has no order in time."""
 
     ordering = ("-created_at", "-pk")
+
+
+class Followed(CursorPagination):
+    """For lists that grow: every page also has `resume`, the cursor behind its last row, on the last page too."""
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any] | None:
+        page = super().paginate_queryset(queryset, request, view=view)
+        # DRF keeps positions as text; its stubs say int.
+        position: Any = str(page[-1].pk) if page else (self.cursor and self.cursor.position) or "0"
+        link = self.encode_cursor(pagination.Cursor(offset=0, reverse=False, position=position))
+        self._resume = parse_qs(urlsplit(link).query)[self.cursor_query_param][0]
+        return page
+
+    def get_paginated_response(self, data: Any) -> Response:
+        response = super().get_paginated_response(data)
+        response.data["resume"] = self._resume
+        return response
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        described = super().get_paginated_response_schema(schema)
+        described["properties"]["resume"] = {
+            "type": "string",
+            "description": "Send it as `cursor` to go on behind this page, when there are new rows.",
+        }
+        return described | {"required": [*described["required"], "resume"]}
 
 
 def _key(queryset: "QuerySet[Any]", ordering: str | tuple[str, ...]) -> "Field[Any, Any]":

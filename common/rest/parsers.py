@@ -12,9 +12,21 @@ from rest_framework import exceptions, parsers
 
 from common.refusals import Invalid, Refusal
 
+RAW = "application/octet-stream"
 # JSON can escape what PostgreSQL and UTF-8 cannot hold: NUL, and halves of a surrogate pair.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 MAX_DEPTH = 50
+
+
+class RawParser(parsers.BaseParser):
+    """Passes on the unread body as `file`; the service copies it to its path."""
+
+    media_type = RAW
+
+    def parse(
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        return {"file": stream}
 
 
 class JSONParser(parsers.JSONParser):

@@ -19,7 +19,7 @@ DEFAULTS: Final = {
 }
 ABOUT: Final = {
     "sessions": "sign-in sessions, so many days after they expired",
-    "uploads": "files of imports that were cut off, failed or were cancelled",
+    "uploads": "files of imports that were cut off, failed or were cancelled; models that nobody registered",
     "exports": "files of finished exports; their manifest and events stay",
     "requests": "candidates requested ahead of time that nobody waited for and no model wrote",
     "deliveries": "deliveries of webhooks that arrived or failed, and removed webhooks",

@@ -23,6 +23,8 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.services.exports import remove_file
 from preference.data.storage import exports_root, remove_folder, snapshots_root
 from preference.registry.files import files_in, models_root
+from preference.registry.selectors.trained_models import REGISTRATION
+from preference.registry.uploads import UPLOADS
 from preference.runs.files import CHECKPOINTS, folder_of_run
 from preference.runs.models import TrainingRun
 from projects.models import Webhook, WebhookDelivery
@@ -57,8 +59,11 @@ def clean_sessions(before: datetime, *, dry_run: bool) -> Amount:
 
 
 def clean_uploads(before: datetime, *, dry_run: bool) -> Amount:
-    """Files of imports that no live job needs, and partial ones of killed web processes."""
-    return _clean_paths(upload_path(UUID(int=0)).parent, before, dry_run=dry_run, needed=_is_live_job)
+    """Files of imports that no live job needs, partial ones of killed web processes, and models never registered."""
+    folders = [path for path in (models_root() / UPLOADS).glob("*") if path.is_dir()]
+    models = (_clean_paths(path, before, dry_run=dry_run, needed=_is_being_registered) for path in folders)
+    imports = _clean_paths(upload_path(UUID(int=0)).parent, before, dry_run=dry_run, needed=_is_live_job)
+    return sum(models, start=imports)
 
 
 def clean_exports(before: datetime, *, dry_run: bool) -> Amount:
@@ -157,6 +162,12 @@ def _is_live_job(name: str) -> bool:
     """Whether the job that a file or folder is named after waits or runs."""
     id = _uuid_of(name.partition(".")[0])
     return id is not None and Job.objects.filter(pk=id, state__in=LIVE_STATES).exists()
+
+
+def _is_being_registered(name: str) -> bool:
+    """Whether a job that waits or runs takes its model from the upload of this id."""
+    jobs = Job.objects.filter(kind=REGISTRATION, state__in=LIVE_STATES)
+    return jobs.filter(parameters__upload=name).exists()
 
 
 def _is_export(name: str) -> bool:

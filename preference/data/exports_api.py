@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
+from common.rest.resumed_files import RANGE, is_resumed, resumable_file
 from common.rest.serializers import validated_input
 from preference.data.selectors.exports import (
     JSON_LINES,
@@ -36,7 +37,7 @@ from projects.selectors import project_for
 TAG = ["Exports"]
 
 
-GONE: Mapping[Any, Any] = {(status, CONTENT_TYPE): ProblemSerializer for status in (409, 410)}
+GONE: Mapping[Any, Any] = {(status, CONTENT_TYPE): ProblemSerializer for status in (409, 410, 416)}
 
 
 class ExportsView(APIView):
@@ -95,16 +96,19 @@ class ExportFileView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="exports_file",
-        responses={(200, JSON_LINES): OpenApiTypes.BINARY, (200, PARQUET): OpenApiTypes.BINARY, **GONE},
+        parameters=[RANGE],
+        responses={(code, kind): OpenApiTypes.BINARY for code in (200, 206) for kind in (JSON_LINES, PARQUET)}
+        | dict(GONE),
     )
     def get(self, request: Request, pk: UUID) -> FileResponse:
-        """The file, JSON Lines or Parquet. Codes: not_ready (409), file_gone (410)."""
+        """The file, JSON Lines or Parquet. Codes: not_ready (409), file_gone (410), wrong_range (416)."""
         export = export_for(person(request), pk)
         path = file_of(export)
-        record_download(person=person(request), project=export.project, row=export, name=path.name)
-        return FileResponse(
-            path.open("rb"), as_attachment=True, filename=path.name, content_type=content_type_of(path.name)
-        )
+        kind, sha256 = content_type_of(path.name), str(export.manifest.get("sha256", ""))
+        response = resumable_file(request, path, content_type=kind, sha256=sha256)
+        if not is_resumed(response):
+            record_download(person=person(request), project=export.project, row=export, name=path.name)
+        return response
 
     @extend_schema(tags=TAG, operation_id="exports_remove_file", responses={200: ExportSerializer})
     def delete(self, request: Request, pk: UUID) -> Response:

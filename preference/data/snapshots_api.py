@@ -13,9 +13,11 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
+from common.rest.resumed_files import RANGE, is_resumed, resumable_file
 from common.rest.serializers import validated_input
 from preference.data.exports_api import GONE
 from preference.data.selectors.exports import JSON_LINES, content_type_of
+from preference.data.selectors.frozen_dialogues import DIALOGUES
 from preference.data.selectors.snapshots import snapshot_file, snapshot_for, snapshots_of
 from preference.data.serializers.snapshots import (
     PushInput,
@@ -30,6 +32,7 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Snapshots"]
+KINDS = (JSON_LINES, "application/json", "text/markdown")
 
 
 class SnapshotsView(APIView):
@@ -79,20 +82,22 @@ class SnapshotFileView(APIView):
     @extend_schema(
         tags=TAG,
         operation_id="snapshots_file",
-        responses={
-            (200, JSON_LINES): OpenApiTypes.BINARY,
-            (200, "application/json"): OpenApiTypes.BINARY,
-            (200, "text/markdown"): OpenApiTypes.BINARY,
-            **GONE,
-        },
+        parameters=[RANGE],
+        responses={(code, kind): OpenApiTypes.BINARY for code in (200, 206) for kind in KINDS} | dict(GONE),
     )
     def get(self, request: Request, pk: UUID, name: str) -> FileResponse:
-        """One of its files: dialogues.jsonl, snapshot.json, README.md. Codes: not_ready (409), file_gone (410)."""
+        """One of its files: dialogues.jsonl, snapshot.json, README.md.
+
+        Codes: not_ready (409), file_gone (410), wrong_range (416).
+        """
         snapshot = snapshot_for(person(request), pk)
         path = snapshot_file(snapshot, name)
-        record_download(person=person(request), project=snapshot.project, row=snapshot, name=path.name)
+        sha256 = snapshot.sha256 if path.name == DIALOGUES else ""
         kind = content_type_of(path.name)
-        return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type=kind)
+        response = resumable_file(request, path, content_type=kind, sha256=sha256)
+        if not is_resumed(response):
+            record_download(person=person(request), project=snapshot.project, row=snapshot, name=path.name)
+        return response
 
 
 class SnapshotPushView(APIView):

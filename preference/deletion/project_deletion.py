@@ -40,6 +40,7 @@ from preference.evaluation.models import Evaluation
 from preference.evaluators.models import MetaEvaluation, Score, ScoringRun
 from preference.registry.files import folder_of_all_files, models_root
 from preference.registry.models import Promotion, RegisteredModel
+from preference.registry.uploads import uploads_of
 from preference.runs.models import TrainingRun
 from preference.topics.models import TaggingRun
 from projects.locking import lock_project
@@ -215,6 +216,7 @@ def run_deletion_job(job: Job, progress: Progress) -> dict[str, Any]:
         for removed in _empty(step(pk)):
             done += removed
             progress.report(done)
+    remove_folder(uploads_of(pk))
     with transaction.atomic():
         data = {"slug": project.slug, "title": project.title, "counts": counts}
         record(project, kind="project_deleted", project=None, actor=job.created_by, data=data)

@@ -13,7 +13,9 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
+from common.rest.parsers import RAW
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
+from common.rest.resumed_files import RANGE, is_resumed, resumable_file
 from common.rest.serializers import validated_input
 from preference.data.services.downloads import record_download
 from preference.registry.files import model_file
@@ -35,9 +37,6 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Trained models"]
-BINARY = "application/octet-stream"
-
-
 GONE: dict[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
 
 
@@ -54,21 +53,23 @@ class ModelsView(APIView):
         tags=TAG,
         operation_id="models_register",
         request=RegistrationInput,
-        responses={202: RegistrationSerializer},
+        responses={202: RegistrationSerializer, **GONE},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Register a model that was trained elsewhere, in a job: follow, cancel and retry it as the job of its id.
 
+        Name a folder on the server, or an upload (`model-uploads/`).
+
         The folder is hashed, copied, read again and loaded to try it out; its evaluation.json and its base are checked
         against its weights. The same files again give the model that they gave before. Codes: invalid (folder, name,
-        snapshot, parent), not_found (parent), no_authoring, no_model, links, no_lineage, wrong_kind, wrong_evaluation,
-        name_taken, disk_full, id_in_use; of the job also files_changed and cannot_load.
+        snapshot, parent), not_found (parent, upload), upload_gone (410), incomplete, no_authoring, no_model, links,
+        no_lineage, wrong_kind, wrong_evaluation, name_taken, disk_full, id_in_use; of the job also files_changed and
+        cannot_load.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
         values = validated_input(RegistrationInput, request)
-        if "snapshot" in values:
-            values["snapshot"] = str(values["snapshot"])
+        values |= {key: str(values[key]) for key in ("snapshot", "upload") if key in values}
         job = start_registration(registration_id=values.pop("id"), project=project, actor=user, **values)
         return Response(RegistrationSerializer(job).data, status=status.HTTP_202_ACCEPTED)
 
@@ -97,14 +98,25 @@ class ModelView(APIView):
 
 class ModelFileView(APIView):
     @extend_schema(
-        tags=TAG, operation_id="models_file", responses={(200, BINARY): OpenApiTypes.BINARY, **GONE}
+        tags=TAG,
+        operation_id="models_file",
+        parameters=[RANGE],
+        responses={
+            **{(code, RAW): OpenApiTypes.BINARY for code in (200, 206)},
+            **{(code, CONTENT_TYPE): ProblemSerializer for code in (410, 416)},
+        },
     )
     def get(self, request: Request, slug: str, name: str) -> FileResponse:
-        """One of its `files`, whole. Downloads are in the history of its project. Code: files_gone (410)."""
+        """One of its `files`. Downloads are in the history of its project.
+
+        Codes: files_gone (410), wrong_range (416).
+        """
         model = model_for(person(request), slug)
         path = model_file(model, name)
-        record_download(person=person(request), project=model.project, row=model, name=name)
-        return FileResponse(path.open("rb"), as_attachment=True, filename=path.name, content_type=BINARY)
+        response = resumable_file(request, path, content_type=RAW)
+        if not is_resumed(response):
+            record_download(person=person(request), project=model.project, row=model, name=name)
+        return response
 
 
 class LineageView(APIView):

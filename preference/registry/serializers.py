@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from common.rest.serializers import StrictSerializer
@@ -67,8 +68,13 @@ class ModelInput(StrictSerializer):
 class RegistrationInput(StrictSerializer):
     id = serializers.UUIDField(help_text="Made by the client; a second send returns the first job.")
     folder = serializers.CharField(
+        required=False,
         max_length=200,
         help_text="Below MODELS_ROOT/incoming on the server: what a training elsewhere wrote (--output). It stays.",
+    )
+    upload = serializers.UUIDField(
+        required=False,
+        help_text="Instead of a folder: a complete model-upload. It is deleted once it is registered.",
     )
     name = serializers.CharField(
         required=False, allow_blank=True, max_length=80, help_text="Of the model. Empty: after the folder."
@@ -84,6 +90,11 @@ class RegistrationInput(StrictSerializer):
         help_text="The registered model that it began from. Empty: the project's model with the weights of its base.",
     )
     note = serializers.CharField(required=False, allow_blank=True, max_length=MAX_NOTE)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("folder" in attrs) == ("upload" in attrs):
+            raise serializers.ValidationError({"folder": [_("Name either a folder or an upload.")]})
+        return attrs
 
 
 class RegistrationSerializer(serializers.ModelSerializer[Job]):

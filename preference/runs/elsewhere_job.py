@@ -24,6 +24,7 @@ from preference.registry.files import files_in, models_root
 from preference.registry.models import RegisteredModel
 from preference.registry.reports import check_measured, is_about
 from preference.registry.services.incoming import Origin, check_space, find_origin
+from preference.registry.services.model_uploads import end_upload
 from preference.registry.services.trained_models import check_name
 from preference.runs.copying import copy_files, hash_files
 from preference.runs.files import MODEL
@@ -50,6 +51,8 @@ def run_registration_job(job: Job, progress: Progress) -> dict[str, Any]:
     if model is None:
         model = _copy_and_register(job, project, progress, origin, sha256, beat)
     store_report(model=model, report=origin.folder.evaluation)
+    if "upload" in job.parameters:  # the model has its own copy
+        end_upload(project=project, upload_id=UUID(job.parameters["upload"]))
     job.done = job.total or 0
     return {"model": model.slug, "sha256": model.sha256}
 

@@ -1,5 +1,6 @@
 """An authoring project with one of everything that can be addressed in it."""
 
+import hashlib
 import io
 from typing import Any
 from uuid import uuid4
@@ -21,6 +22,8 @@ from preference.data.formats.card import CardCounts
 from preference.data.models.snapshots import Snapshot
 from preference.data.services.exports import start_export
 from preference.registry.models import RegisteredModel
+from preference.registry.services.model_uploads import start_upload
+from preference.registry.uploads import AnnouncedFile
 from projects.invitations.invitees import Invitee
 from projects.invitations.services import invite_by_link
 from projects.models import Project, Role
@@ -31,6 +34,7 @@ from tests.frontend.trained import evaluated, learns
 from tests.preference.learning import data_of, generator_of, run_of, snapshot_of, trained_model, training
 
 Values = dict[str, Any]
+EMPTY_FILE = AnnouncedFile(0, hashlib.sha256(b"").hexdigest())
 REPORT = {"models": {"majority": {"tested": 4, "metrics": {}}}}  # as an assessor's training writes it
 
 
@@ -148,8 +152,11 @@ def _models(project: Project, people: People, other: Project) -> Values:
     offer_generator(actor=None, generator=generator_of(theirs), project=project)
     offer_generator(actor=people[MANAGER], generator=generator_of(model), project=other)
     run = run_of(model)
+    upload = start_upload(upload_id=uuid4(), project=project, name="mine", files={"config.json": EMPTY_FILE})
     return {
         "snapshots/{pk}": snapshot.pk,
+        "model-uploads/{pk}": upload.id,
+        "api/v1/projects/{slug}/model-uploads/{pk}/files/{name}/": {"files/{name}": "config.json"},
         "snapshots/{snapshot_id}": snapshot.pk,
         "files/{name}": "README.md",
         "training-runs/{pk}": run.pk,

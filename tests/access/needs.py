@@ -117,6 +117,7 @@ AUTHORING_API: Table = {
     "* api/v1/projects/{slug}/imports/": IMPORT,
     "* api/v1/imports/{pk}/*": IMPORT,
     "* api/v1/projects/{slug}/dialogues/": READ,
+    "* api/v1/projects/{slug}/candidate-sets/": READ,
     "GET api/v1/dialogues/{pk}/": READ,
     "* api/v1/dialogues/{pk}/deletion/": MEMBERS,
     "* api/v1/projects/{slug}/deleted-dialogues/": MEMBERS,
@@ -142,6 +143,7 @@ AUTHORING_API: Table = {
     "* api/v1/projects/{slug}/training-runs/*": TRAIN,
     "* api/v1/training-runs/{pk}/*": TRAIN,
     "* api/v1/projects/{slug}/models/": TRAIN,
+    "* api/v1/projects/{slug}/model-uploads/*": TRAIN,
     "* api/v1/models/{slug}/*": TRAIN,
     "* api/v1/projects/{slug}/promotions/*": TRAIN,
     "* api/v1/projects/{slug}/evaluations/*": TRAIN,
@@ -220,6 +222,7 @@ LABELLING_API: Table = {
     "* api/v1/projects/{slug}/labelling/claim/": ANNOTATE,
     "* api/v1/projects/{slug}/labelling/mine/": SEE,
     "* api/v1/projects/{slug}/labelling/": CONFIGURE,
+    "GET api/v1/projects/{slug}/labels/": EXPORT,
     "* api/v1/projects/{slug}/labelling/replans/*": CONFIGURE,
     "* api/v1/projects/{slug}/confirmations/": SEE,  # one's own
     "* api/v1/projects/{slug}/disputes/": DECIDE,

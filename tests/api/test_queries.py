@@ -13,7 +13,7 @@ from accounts.models import ApiToken, User
 from annotation.authoring.models import Draft
 from annotation.expert_review.models import ExpertReview, Verdict
 from annotation.tasks.models.work import Assignment, Task
-from dialogues.models import Dialogue, DialogueState, Origin, Utterance
+from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Utterance
 from jobs.models import Job
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
@@ -149,6 +149,17 @@ def dialogues(project: Project, olga: User, n: int) -> list[Dialogue]:
     return rows
 
 
+def candidate_sets(project: Project, olga: User, n: int) -> None:
+    sets = CandidateSet.objects.bulk_create(
+        CandidateSet(dialogue=row, position=0, candidates=[{"text": "Hi", "seed": 1}])
+        for row in dialogues(project, olga, n)
+    )
+    Utterance.objects.bulk_create(
+        Utterance(dialogue=row.dialogue, position=1, speaker="A", text="Hi", candidate_set=row)
+        for row in sets
+    )
+
+
 def assignments(project: Project, olga: User, n: int) -> None:
     now = timezone.now()
     rows = Assignment.objects.bulk_create(
@@ -187,6 +198,7 @@ LISTS: list[tuple[str, Fill]] = [
     ("projects/chit-chat/evaluations", evaluations),
     ("projects/chit-chat/promotions", promotions),
     ("projects/chit-chat/dialogues", dialogues),
+    ("projects/chit-chat/candidate-sets", candidate_sets),
     ("projects/chit-chat/assignments", assignments),
     ("projects/chit-chat/reviews", reviews),
 ]

@@ -227,7 +227,13 @@ class FinalLabel(models.Model):
                 name="machine_labels_are_marked",
             ),
         ]
-        indexes = [models.Index(fields=["project", "origin"], name="final_label_origin")]
+        indexes = [
+            models.Index(fields=["project", "origin"], name="final_label_origin"),
+            # For programs that read the labels in the order in which they come about.
+            models.Index(
+                fields=["project", "id"], name="final_label_course", condition=Q(superseded_at=None)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.origin} label of {self.dialogue_id}"

@@ -22,6 +22,7 @@ from preference.registry.models import RegisteredModel
 from preference.registry.selectors.bases import resolve_base
 from preference.registry.selectors.trained_models import REGISTRATION
 from preference.registry.services.trained_models import check_name, check_note, check_trainable
+from preference.registry.uploads import uploaded_folder
 from projects.locking import lock_project
 from projects.models import Project
 
@@ -44,7 +45,8 @@ def start_registration(
     registration_id: UUID,
     project: Project,
     actor: User | None,
-    folder: str,
+    folder: str = "",
+    upload: str = "",
     name: str = "",
     snapshot: str = "",
     parent: str = "",
@@ -55,15 +57,17 @@ def start_registration(
     """Copy a trained model's folder below MODELS_ROOT and register it, in the background.
 
     The same registration_id again returns the first job; the same files again give the model that they gave before.
-    folder: below MODELS_ROOT/incoming; for actor None, the command line, any absolute path. name: of the model; empty:
-    after the folder. snapshot: id, empty: the project's snapshot with the data that training.json names, if there is
-    one. parent: name of a registered model, empty: the project's model that was the base, if one was. evaluation: a
-    report; empty: evaluation.json in the folder. Raises Invalid (folder, name, note, snapshot, parent, evaluation),
-    NotFound (parent), Refusal no_authoring, no_model, links, no_lineage, wrong_kind, wrong_evaluation, disk_full,
-    name_taken, id_in_use.
+    folder: below MODELS_ROOT/incoming; for actor None, the command line, any absolute path. upload: instead of a
+    folder, the id of an upload of the project with all its files. name: of the model; empty: after the folder.
+    snapshot: id, empty: the project's snapshot with the data that training.json names, if there is one. parent: name of
+    a registered model, empty: the project's model that was the base, if one was. evaluation: a report; empty:
+    evaluation.json in the folder. Raises Invalid (folder, name, note, snapshot, parent, evaluation), NotFound (parent,
+    upload), Refusal upload_gone, incomplete, no_authoring, no_model, links, no_lineage, wrong_kind, wrong_evaluation,
+    disk_full, name_taken, id_in_use.
     """
     values = {
-        "folder": folder, "model": name, "snapshot": snapshot, "parent": parent, "evaluation": evaluation, "note": note,
+        "folder": folder, "upload": upload, "model": name, "snapshot": snapshot, "parent": parent,
+        "evaluation": evaluation, "note": note,
     }  # fmt: skip
     parameters = {key: value for key, value in values.items() if value or key == "folder"}
     if not Job.objects.filter(pk=registration_id).exists():
@@ -90,8 +94,14 @@ def _may_be_repeated(project: Project, name: str) -> bool:
     return RegisteredModel.objects.filter(project=project, slug=name, training_run=None).exists()
 
 
-def source_folder(folder: str, actor: User | None) -> Path:
-    """Only the command line may name folders outside of MODELS_ROOT/incoming. Raises Invalid (folder)."""
+def source_folder(project: Project, actor: User | None, chosen: Mapping[str, str]) -> Path:
+    """Only the command line may name folders outside of MODELS_ROOT/incoming.
+
+    Raises Invalid (folder), NotFound (upload), Refusal upload_gone, incomplete.
+    """
+    if upload := chosen.get("upload"):
+        return uploaded_folder(project, UUID(upload))
+    folder = chosen["folder"]
     if actor is None and Path(folder).is_absolute():
         return Path(folder)
     return incoming_folder(folder)
@@ -103,7 +113,8 @@ def find_origin(project: Project, actor: User | None, chosen: Mapping[str, str])
         raise Invalid(
             _("The report comes with the folder."), _("Call it evaluation.json."), field="evaluation"
         )
-    trained = read_trained_folder(source_folder(chosen["folder"], actor), chosen.get("evaluation", ""))
+    source = source_folder(project, actor, chosen)
+    trained = read_trained_folder(source, chosen.get("evaluation", ""))
     return Origin(
         folder=trained,
         snapshot=_find_snapshot(project, trained, chosen.get("snapshot", "")),

@@ -15,6 +15,7 @@ from generation.models import BackendKind, Generator
 from jobs.models import Job, JobState
 from jobs.services import cancel_job, run_job
 from preference.deletion.project_deletion import blockers_of, delete_project
+from preference.registry.uploads import uploads_of
 from projects.models import Event, Project
 from projects.services import archive_project
 from tests.access.authoring_world import create_authoring_world
@@ -58,6 +59,7 @@ def test_nothing_of_a_full_project_stays(mara: User) -> None:
         assert blockers_of(project) == []
         job = delete(project, people[MANAGER])
         assert job.state == JobState.DONE, job.error
+        assert not uploads_of(job.parameters["project"]).exists()
         assert not Project.objects.filter(pk=project.pk).exists()
         for model in apps.get_models():
             for field in model._meta.fields:
