@@ -34,7 +34,7 @@ ENV STATIC_ROOT=/srv/lapidary/static
 USER lapidary
 VOLUME /var/lib/lapidary
 EXPOSE 8000
-HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "-IS", "config/probe.py", "http://127.0.0.1:8000/healthz"]
+HEALTHCHECK --interval=15s --timeout=5s --start-period=120s CMD ["python", "-IS", "config/probe.py", "http://127.0.0.1:8000/healthz"]
 STOPSIGNAL SIGTERM
 # More than one core: raise WEB_CONCURRENCY.
 CMD ["python", "-m", "gunicorn", "-c", "python:config.gunicorn", "--bind", "0.0.0.0:8000"]

@@ -277,9 +277,10 @@ def check_who_sends_an_import_is_looked_at_before_it_has_arrived(proxy: Proxy) -
 
 
 def check_a_download_streams(proxy: Proxy, token: str) -> None:
-    job = Job.objects.create(project=Project.objects.get(), kind="export", state=JobState.DONE)
+    project = Project.objects.get()
+    job = Job.objects.create(project=project, kind="export", state=JobState.DONE)
     path = f"{job.pk}/large.jsonl"
-    Export.objects.create(id=job.pk, job=job, project=job.project, format="sft", path=path)
+    Export.objects.create(id=job.pk, job=job, project=project, format="sft", path=path)
     file = proxy.stack.folder / "files" / "exports" / path
     file.parent.mkdir(parents=True)
     with file.open("wb") as made:

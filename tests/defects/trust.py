@@ -177,4 +177,35 @@ TRUST_DEFECTS = (
         "if self.early_exits >= MAX_EARLY_EXITS:",
         ("tests/config/test_supervisor.py",),
     ),
+    Defect(
+        "API tokens that were chosen survive a new password",
+        "frontend/pages/account/password_forms.py",
+        "                revoke_token(user=self.user, token_id=int(key))",
+        "                pass",
+        ("tests/frontend/account/test_signing_in.py",),
+    ),
+    Defect(
+        "controllers read who wrote in a thread",
+        "annotation/onboarding/selectors/threads.py",
+        "return Capability.READ_STATISTICS in capabilities_of(user, project)",
+        "return sees_all_threads(user, project)",
+        ("tests/annotation/onboarding/test_threads.py",),
+    ),
+    Defect(
+        "class counts of a blind sample are shown while it is judged",
+        "annotation/batch_review/selectors/sample_progress.py",
+        "        sample.is_blind and sample.round.state == RoundState.IN_REVIEW,",
+        "        False,",
+        (
+            "tests/frontend/batch_review/test_sample_review.py",
+            "tests/annotation/batch_review/test_secrets.py",
+        ),
+    ),
+    Defect(
+        "every project pushes with the token of the installation",
+        "preference/data/selectors/hub_tokens.py",
+        "if not settings.HUB_TOKEN_SHARED and not HubToken.objects.filter(project=project).exists():",
+        "if False:",
+        ("tests/preference/data/test_hub.py",),
+    ),
 )

@@ -35,7 +35,7 @@ from accounts.models import Scope, User
 from accounts.services import create_token
 print(create_token(user=User.objects.get(username="olga"), name="walk", scopes=list(Scope))[1])
 """
-VOLUMES: Final = "files", "postgres", "redis"
+KEPT: Final = ("PATH", "HOME", "DOCKER_CONFIG", "DOCKER_HOST", "TORCH_INDEX")
 
 
 def has_docker() -> bool:
@@ -54,17 +54,13 @@ class Installation:
     name: str
     token: str = ""
 
-    def run(self, *words: str, **environment: str) -> str:
+    def run(self, *words: str) -> str:
         command = ["docker", "compose", "--project-name", self.name, *words]
-        ran = subprocess.run(
-            command,
-            cwd=self.folder,
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert ran.returncode == 0, f"{' '.join(words)}\n{ran.stdout[-3000:]}\n{ran.stderr[-3000:]}"
+        # Variables of the tests, such as DATABASE_URL, would win over the file .env.
+        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+        ran = subprocess.run(command, cwd=self.folder, env=kept, capture_output=True, text=True, check=False)
+        if ran.returncode and words[0] != "logs":
+            pytest.fail(f"{' '.join(words)}\n{ran.stderr[-2000:]}\n{self.run('logs', '--tail', '40')}")
         return ran.stdout
 
     def manage(self, *words: str, service: str = "web") -> str:

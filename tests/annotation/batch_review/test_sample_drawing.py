@@ -7,12 +7,13 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from accounts.models import User
-from annotation.batch_review.models import BatchPlan, Round, Sample, SampleItem
+from annotation.batch_review.models import BatchPlan, Sample, SampleItem
 from annotation.batch_review.selectors.batch_plan import batch_plan_for
 from annotation.batch_review.selectors.sample_progress import sample_progress
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.verdicts import return_round
 from annotation.project_setup.services import create_project
+from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Task
 from common.refusals import Refusal
 from projects.models import Project, Role
