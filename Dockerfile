@@ -1,4 +1,3 @@
-# syntax=docker/dockerfile:1
 # docker build --target web -t lapidary-web .        pages and API, no torch
 # docker build --target worker -t lapidary-worker .  jobs and candidates, torch for the CPU
 #   --build-arg TORCH_INDEX=https://download.pytorch.org/whl/cu128   torch for a GPU
@@ -25,6 +24,8 @@ RUN pip install --extra-index-url "$TORCH_INDEX" --requirement requirements.txt
 FROM base AS web
 COPY --from=web-packages /opt/venv /opt/venv
 COPY --chown=root:root . .
+# No process may write there later: without this, each would compile the project at its start.
+RUN python -m compileall -q .
 # Only what hashed file names depend on is read here; the values below reach no running container.
 RUN PRODUCTION=1 SECRET_KEY=only-for-collecting-static-files-0123456789-0123456789 PUBLIC_URL=https://localhost \
     DATABASE_URL=postgresql://none/none REDIS_URL=redis://none STATIC_ROOT=/srv/lapidary/static LAPIDARY_VAR=/tmp \
@@ -33,14 +34,17 @@ ENV STATIC_ROOT=/srv/lapidary/static
 USER lapidary
 VOLUME /var/lib/lapidary
 EXPOSE 8000
-HEALTHCHECK --interval=15s --timeout=5s --start-period=30s CMD ["python", "-m", "config.probe", "http://127.0.0.1:8000/healthz"]
+HEALTHCHECK --interval=15s --timeout=5s --start-period=120s CMD ["python", "-IS", "config/probe.py", "http://127.0.0.1:8000/healthz"]
 STOPSIGNAL SIGTERM
 # More than one core: raise WEB_CONCURRENCY.
 CMD ["python", "-m", "gunicorn", "-c", "python:config.gunicorn", "--bind", "0.0.0.0:8000"]
 
 FROM base AS worker
+# `manage.py doctor` looks for no styles here.
+ENV LAPIDARY_PROCESS=worker
 COPY --from=worker-packages /opt/venv /opt/venv
 COPY --chown=root:root . .
+RUN python -m compileall -q .
 USER lapidary
 VOLUME /var/lib/lapidary /var/lib/huggingface
 # Seconds that a running decode or job gets to finish are set by `stop_grace_period` in compose.yaml.

@@ -24,7 +24,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from config import embedded
-from config.database_timeouts import VARIABLES
+from config.database_timeouts import PROCESS, VARIABLES
 from config.database_version import OLDEST_POSTGRES
 from config.findings import Finding, State
 from config.mail_check import mail
@@ -300,6 +300,8 @@ def free_bytes(folder: Path) -> int:
 
 
 def static_files() -> Iterable[Finding]:
+    if os.environ.get(PROCESS) == "worker":  # the image of the workers
+        return
     if settings.PRODUCTION and not (Path(settings.STATIC_ROOT) / "staticfiles.json").exists():
         yield Finding(
             "problem", _("Styles and scripts are not collected."), _("Run: manage.py collectstatic")

@@ -17,16 +17,16 @@ from typing import Final
 SECONDS: Final = 2.0
 CHECK_EVERY: Final = 0.1  # seconds
 MOST: Final = 1000  # connections; further ones are closed at once
-BYTES: Final = 65536  # read at most from each, so that nobody keeps a closed connection busy
+BYTES: Final = 65536  # read at most from each, so that nobody keeps the thread busy
 
 
 class LingeringCloser:
-    """Closes sockets when their clients have closed, have sent too much, or SECONDS are over."""
+    """Closes sockets when their clients have closed, or SECONDS are over."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
         self._until: dict[socket.socket, float] = {}
-        self._read: dict[socket.socket, int] = {}
+        self._left: dict[socket.socket, int] = {}
         self._lock = Lock()
         self._thread: Thread | None = None
 
@@ -43,7 +43,7 @@ class LingeringCloser:
                 client.close()
                 return
             self._until[client] = time.monotonic() + SECONDS
-            self._read[client] = 0
+            self._left[client] = BYTES
             self._selector.register(client, selectors.EVENT_READ)
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="lingering-close", daemon=True)
@@ -55,25 +55,30 @@ class LingeringCloser:
             with self._lock:
                 now = time.monotonic()
                 for client in list(self._until):
-                    if self._until[client] < now or (client in ready and not self._drain(client)):
+                    if self._until[client] < now or (client in ready and self._has_ended(client)):
                         self._forget(client)
                 if not self._until:
                     self._thread = None
                     return
 
-    def _drain(self, client: socket.socket) -> bool:
-        """Whether the client may still send something."""
+    def _has_ended(self, client: socket.socket) -> bool:
+        """Read what a client still sends. Whether it has closed the connection, or is gone."""
         try:
             data = client.recv(4096)
         except BlockingIOError:
-            return True
-        except OSError:
             return False
-        self._read[client] += len(data)
-        return bool(data) and self._read[client] < BYTES
+        except OSError:
+            return True
+        self._left[client] -= len(data)
+        if data and self._left[client] <= 0:
+            # Nothing more is read. To close now would reset the connection before a proxy that still sends has read
+            # the answer, and it would answer 502 instead.
+            self._selector.unregister(client)
+        return not data
 
     def _forget(self, client: socket.socket) -> None:
-        del self._until[client], self._read[client]
-        self._selector.unregister(client)
+        del self._until[client], self._left[client]
+        with suppress(KeyError):  # it has sent too much
+            self._selector.unregister(client)
         with suppress(OSError):
             client.close()

@@ -1,4 +1,7 @@
-"""`python -m config.probe URL`: the container's health check. Asks with the public host name, which is allowed."""
+"""`python -IS config/probe.py URL`: the container's health check. Asks with the public host name, which is allowed.
+
+It runs every few seconds, so it imports nothing but the standard library: the package `config` imports Celery.
+"""
 
 from __future__ import annotations
 

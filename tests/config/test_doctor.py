@@ -271,3 +271,13 @@ def test_old_code_on_a_newer_database_is_reported() -> None:
     (finding,) = doctor.migrations()
     assert (finding.state, "jobs.9999_of_newer_code" in finding.what) == ("problem", True)
     assert "restoring a backup" in finding.remedy
+
+
+def test_styles_are_missed_where_pages_are_served(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PRODUCTION, settings.STATIC_ROOT = True, str(tmp_path)
+    (finding,) = doctor.static_files()
+    assert (finding.state, finding.remedy) == ("problem", "Run: manage.py collectstatic")
+    monkeypatch.setenv("LAPIDARY_PROCESS", "worker")
+    assert states(doctor.static_files()) == []

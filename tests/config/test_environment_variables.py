@@ -144,6 +144,12 @@ def test_compose_passes_every_variable_to_every_process_of_ours() -> None:
         assert fixed == ONE_VALUE_IN_COMPOSE, name
 
 
+def test_the_image_of_the_workers_says_what_it_is() -> None:
+    """doctor then misses no styles there."""
+    worker = (CHECKOUT / "Dockerfile").read_text(encoding="utf-8").partition("FROM base AS worker\n")[2]
+    assert "ENV LAPIDARY_PROCESS=worker\n" in worker
+
+
 def test_the_examples_name_variables_of_the_table() -> None:
     for name in (".env.example", ".env.workers.example"):
         named = set(re.findall(r"^(?:# )?([A-Z][A-Z_]+)=", (CHECKOUT / name).read_text(), re.MULTILINE))

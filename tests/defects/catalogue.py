@@ -3,19 +3,8 @@
 `old` occurs exactly once in the file. When the code changes, the entry changes with it.
 """
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Defect:
-    """name: what is wrong with the changed code. path: the file. old, new: the change. tests: files."""
-
-    name: str
-    path: str
-    old: str
-    new: str
-    tests: tuple[str, ...]
-
+from tests.defects.defect import Defect
+from tests.defects.trust import TRUST_DEFECTS
 
 CLAIM_SQL = "annotation/tasks/services/claim_sql.py"
 CLAIMING = "annotation/tasks/services/claiming.py"
@@ -282,4 +271,5 @@ DEFECTS = (
         "state=RequestState.RUNNING)",
         (ANSWERED,),
     ),
+    *TRUST_DEFECTS,
 )

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 
-from tests.defects.catalogue import DEFECTS, Defect
+from tests.defects.catalogue import DEFECTS
+from tests.defects.defect import Defect
 from tests.sizes import FULL
 
 ROOT = settings.BASE_DIR

@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample, SampleItem
@@ -12,6 +13,7 @@ from annotation.batch_review.selectors.sample_progress import sample_progress
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.verdicts import return_round
 from annotation.project_setup.services import create_project
+from annotation.tasks.models.rounds import Round
 from annotation.tasks.models.work import Task
 from common.refusals import Refusal
 from projects.models import Project, Role
@@ -28,6 +30,15 @@ from tests.annotation.conftest import Joins
 
 def code(refused: pytest.ExceptionInfo[Refusal]) -> str:
     return refused.value.code
+
+
+def test_the_seed_does_not_follow_from_the_id_that_the_controller_sends(sealed: Round, carla: User) -> None:
+    sample_id, seeds = uuid4(), set()
+    for _draw in range(2):
+        with transaction.atomic():
+            seeds.add(draw_sample(controller=carla, round_id=sealed.pk, sample_id=sample_id).seed)
+            transaction.set_rollback(True)
+    assert len(seeds) == 2
 
 
 def test_redraw_confirms_the_sample_of_a_seed(drawn: Sample, capsys: pytest.CaptureFixture[str]) -> None:

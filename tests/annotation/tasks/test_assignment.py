@@ -58,6 +58,16 @@ def test_a_claim_id_of_bob_is_refused(planned: Project, ann: User, bob: User) ->
     assert Assignment.objects.count() == 1
 
 
+def test_the_person_who_claims_does_not_choose_the_split(planned: Project, ann: User) -> None:
+    """It follows from the id of the dialogue, which the server draws: the same claim again gets another one."""
+    claim_id, names = uuid4(), set()
+    for _claim in range(2):
+        with transaction.atomic():
+            names.add(claim_next_task(annotator=ann, project=planned, claim_id=claim_id).dialogue.external_id)
+            transaction.set_rollback(True)
+    assert len(names) == 2
+
+
 def test_smaller_priority_comes_first(planned: Project, ann: User, mara: User) -> None:
     plan_dialogues(project=planned, actor=mara, count=1, plan_id=uuid4(), priority=-1)
     assignment = claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
@@ -194,10 +204,12 @@ def test_planning_twice_with_one_id_plans_once(project: Project, mara: User) -> 
     assert Task.objects.count() == 5
 
 
-def test_ann_cannot_write_after_she_was_removed(
+def test_ann_cannot_read_or_write_after_she_was_removed(
     anns_assignment: Assignment, ann: User, writes: Writes, project: Project
 ) -> None:
     Membership.objects.filter(user=ann, project=project).delete()
+    with pytest.raises(NotFound):
+        assignment_for(ann, anns_assignment.pk)
     for action in (renew_lease, save_for_later):
         with pytest.raises(NotAllowed):
             action(annotator=ann, assignment_id=anns_assignment.pk)
