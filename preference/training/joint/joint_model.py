@@ -201,6 +201,8 @@ class JointModel(nn.Module):
         replace_model_folder(Path(folder), lambda partial: self._write(partial, about))
 
     def _write(self, folder: Path, about: Mapping[str, Any] | None) -> None:
+        # `transformers serve` draws replies, instead of giving the likeliest one seven times, only if this says so.
+        self.backbone.generation_config.do_sample = True
         self.backbone.save_pretrained(folder)
         template = self.tokenizer.chat_template
         if self.dialogue_format == PLAIN:
