@@ -35,7 +35,8 @@ replies is the assistant, all others are the user; utterances of one of them in 
 render the same from `messages`.
 """
 PLAIN = """A dialogue is rendered plainly, oldest utterance first, with the tokenizer's `bos_token` (if it has one)
-before it and its `eos_token` after every utterance; the reply follows:
+before it and its `eos_token` after every utterance; the reply follows. A `chat_template.jinja` in the folder renders
+`messages` like this, whatever their roles:
 
 ```
 <bos>Hello.<eos>Hi, how are you?<eos>
