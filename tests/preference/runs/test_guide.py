@@ -154,7 +154,7 @@ def test_the_guide_leads_from_dialogues_to_candidates(reader: Reader, project: P
     model = RegisteredModel.objects.get(slug=SERVED)
     assert (model.config["processes"], model.config["recipe"]["chat_template"]) == (2, True)
     assert Evaluation.objects.get(model=model).report["n_turns"] == after["n_turns"]
-    assert "    <bos><|assistant|>\n    Hello.<pad>\n    <|user|>\n    Hi, how are you?<pad>" in card_of(
+    assert "    <bos><|user|>\n    Hello.<pad>\n    <|assistant|>\n    Hi, how are you?<pad>" in card_of(
         model
     )
     project.authoring.refresh_from_db()
