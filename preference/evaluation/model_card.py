@@ -226,8 +226,9 @@ def _use(model: RegisteredModel) -> dict[str, str]:
 def _prompt_example(model: RegisteredModel) -> str:
     """What its tokenizer makes of a dialogue; empty for models whose training.json does not say."""
     example = model.config.get("prompt_format")
-    texts = [example.get(name) for name in ("prompt", "reply")] if isinstance(example, dict) else []
-    if not texts or not all(isinstance(text, str) and len(text) <= LONGEST_EXAMPLE for text in texts):
+    found = [example.get(name) for name in ("prompt", "reply")] if isinstance(example, dict) else []
+    texts = [text for text in found if isinstance(text, str) and len(text) <= LONGEST_EXAMPLE]
+    if len(texts) != 2:
         return ""
     # Indented, because a fence would end at one in the text.
     prompt, reply = (indent(text, "    ", lambda line: True) for text in texts)
