@@ -11,6 +11,7 @@ from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.evaluation.files import folder_of_evaluation
 from preference.evaluation.models import Evaluation
 from preference.registry.files import HEAD, folder_of_model, read_json
+from preference.registry.models import RegisteredModel
 
 EVALUATOR = "preference.training.joint.evaluation"
 LOG, REPORT = "evaluation.log", "report.json"
@@ -34,10 +35,21 @@ def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
 
 
 def arguments_of(row: Evaluation, folder: Path) -> list[str]:
-    """Arguments of the evaluator. A base model without a preference head gets an untrained one."""
+    """Arguments of the evaluator.
+
+    A base model without a preference head gets an untrained one, and reads dialogues as the model trained from it does.
+    """
     model = str(folder_of_model(row.model)) if row.model else row.base
     arguments = ["--data", str(folder_of_snapshot(row.snapshot)), "--model", model, "--split", row.split]
     arguments += ["--output", str(folder / REPORT)]
     if not (Path(model) / HEAD).is_file():
         arguments.append("--untrained-head")
+        arguments += ["--chat-template"] if _trained_with_template(row) else []
     return arguments
+
+
+def _trained_with_template(row: Evaluation) -> bool:
+    """Whether the newest model that was trained from this base on this snapshot keeps the base's chat template."""
+    trained = RegisteredModel.objects.filter(project=row.project, snapshot=row.snapshot, base=row.base)
+    newest = trained.order_by("-pk").first()
+    return bool(newest and newest.config.get("recipe", {}).get("chat_template"))

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import PurePath
+from textwrap import indent
 from typing import Any
 
 from jobs.models import JobState
@@ -29,8 +30,13 @@ UNKNOWN_LICENCE = (
     "Unknown. Nobody stated under which licence the model may be passed on. The licence of its base holds for it as"
     " well, and so does that of the dialogues."
 )
+TEMPLATED = f"""The folder keeps the chat template of its base (`{TEMPLATE}`), through which it was trained. Whoever
+replies is the assistant, all others are the user; utterances of one of them in a row are joined by line breaks. Servers
+render the same from `messages`.
+"""
 PLAIN = """A dialogue is rendered plainly, oldest utterance first, with the tokenizer's `bos_token` (if it has one)
-before it and its `eos_token` after every utterance; the reply follows:
+before it and its `eos_token` after every utterance; the reply follows. A `chat_template.jinja` in the folder renders
+`messages` like this, whatever their roles:
 
 ```
 <bos>Hello.<eos>Hi, how are you?<eos>
@@ -43,11 +49,13 @@ who replies; the tokenizer's `eos_token` stands after every utterance:
 <bos>A: Hello.<eos>B: Hi, how are you?<eos>A:
 ```
 """
+# Of prompt and reply as training wrote them; what came from elsewhere may be longer.
+LONGEST_EXAMPLE = 2000
 SERVING = """The folder is an ordinary Hugging Face folder. The preference head (`preference_head.safetensors`) lies
 beside the weights: Lapidary scores replies with it, other servers leave it alone.
 
 ```
-vllm serve FOLDER                       # or any other OpenAI-compatible server: /v1/completions
+vllm serve FOLDER    # or any other OpenAI-compatible server: {endpoint}
 python manage.py promote_model PROJECT {slug}
 ```
 """
@@ -206,13 +214,26 @@ def _cells(figure: Mapping[str, Any]) -> list[str]:
 
 
 def _use(model: RegisteredModel) -> dict[str, str]:
-    if TEMPLATE in model.files:
-        prompt = (
-            f"The folder keeps the chat template of its base (`{TEMPLATE}`), and reads dialogues through it."
-        )
-    else:
-        prompt = MARKED if model.config.get("recipe", {}).get("speaker_marks") else PLAIN
-    return {"Prompt format": prompt, "How to serve it": SERVING.format(slug=model.slug)}
+    recipe = model.config.get("recipe", {})
+    prompt = TEMPLATED if recipe.get("chat_template") else MARKED if recipe.get("speaker_marks") else PLAIN
+    endpoint = "/v1/chat/completions" if TEMPLATE in model.files else "/v1/completions"
+    return {
+        "Prompt format": f"{prompt}{_prompt_example(model)}",
+        "How to serve it": SERVING.format(slug=model.slug, endpoint=endpoint),
+    }
+
+
+def _prompt_example(model: RegisteredModel) -> str:
+    """What its tokenizer makes of a dialogue; empty for models whose training.json does not say."""
+    example = model.config.get("prompt_format")
+    found = [example.get(name) for name in ("prompt", "reply")] if isinstance(example, dict) else []
+    texts = [text for text in found if isinstance(text, str) and len(text) <= LONGEST_EXAMPLE]
+    if len(texts) != 2:
+        return ""
+    # Indented, because a fence would end at one in the text.
+    prompt, reply = (indent(text, "    ", lambda line: True) for text in texts)
+    about = "With its own tokens, the prompt for the fourth utterance of a dialogue:"
+    return f"\n{about}\n\n{prompt}\n\nThe reply:\n\n{reply}\n"
 
 
 def _files(model: RegisteredModel) -> str:

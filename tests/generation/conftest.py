@@ -29,6 +29,22 @@ CHAT_TEMPLATE = (
 USER_FIRST = (
     "{% if messages[0]['role'] != 'user' %}{{ raise_exception('user first') }}{% endif %}" + CHAT_TEMPLATE
 )
+# What Mistral's earlier models have: no prompt of its own, a space before a reply, and only user and assistant in turn.
+STRICT = (
+    "{{ bos_token }}{% for m in messages %}"
+    "{% if (m['role'] == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('take turns') }}{% endif %}"
+    "{% if m['role'] == 'user' %}{{ '[INST] ' + m['content'] + ' [/INST]' }}"
+    "{% else %}{{ ' ' + m['content'] + eos_token }}{% endif %}{% endfor %}"
+    "{% if messages[-1]['role'] == 'assistant' and add_generation_prompt %}"
+    "{{ raise_exception('the user speaks last') }}{% endif %}"
+)
+# Ends a reply with a token that is not the eos_token.
+OTHER_END = (
+    "{{ bos_token }}{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] | trim }}<pad>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+# The prompt begins a thought that the history leaves out.
+THINKING = OTHER_END.replace("<|assistant|>\n{% endif", "<|assistant|>\n<think>\n{% endif")
 SPECIAL = ["<bos>", "<eou>", "<pad>", "<|user|>", "<|assistant|>", "<|system|>"]
 
 

@@ -32,20 +32,29 @@ def first_line(process: subprocess.Popen[bytes]) -> str:
     return process.stdout.readline().decode().strip()
 
 
-@contextmanager
-def serve_model(folder: Path, log: Path) -> Iterator[str]:
-    """The base_url of a `transformers serve` process over a model."""
+def free_port() -> str:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+        return str(free.getsockname()[1])
+
+
+@contextmanager
+def serve_model(folder: Path | None, log: Path) -> Iterator[str]:
+    """The base_url of a `transformers serve` process over a model; None: over any that a request names."""
+    port = free_port()
     program = str(Path(sys.executable).with_name("transformers"))
-    command = (program, "serve", str(folder), "--host", "127.0.0.1", "--port", port, "--device", "cpu")
+    named = [] if folder is None else [str(folder)]
+    command = [program, "serve", *named, "--host", "127.0.0.1", "--port", port, "--device", "cpu"]
     with running(*command, log=log, HF_HUB_OFFLINE="1", OMP_NUM_THREADS="1") as process:
-        for _ in range(300):
-            assert process.poll() is None, log.read_text()
-            try:
-                httpx.get(f"http://127.0.0.1:{port}/health").raise_for_status()
-                break
-            except httpx.HTTPError:
-                time.sleep(0.2)
+        wait_until_it_answers(process, port, log)
         yield f"http://127.0.0.1:{port}/v1"
+
+
+def wait_until_it_answers(process: subprocess.Popen[bytes], port: str, log: Path) -> None:
+    for _ in range(300):
+        assert process.poll() is None, log.read_text()
+        try:
+            httpx.get(f"http://localhost:{port}/health").raise_for_status()
+            break
+        except httpx.HTTPError:
+            time.sleep(0.2)

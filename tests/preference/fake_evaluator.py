@@ -11,6 +11,7 @@ parser = argparse.ArgumentParser()
 for name in ("data", "model", "split", "output"):
     parser.add_argument(f"--{name}")
 parser.add_argument("--untrained-head", action="store_true")
+parser.add_argument("--chat-template", action="store_true")
 options = parser.parse_args()
 behaviour = os.environ.get("FAKE_EVALUATOR", "measures")
 if behaviour == "refuses":

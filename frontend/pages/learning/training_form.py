@@ -38,6 +38,7 @@ SETTINGS: Final[dict[str, str | Promise]] = {
     "peak_lr": gettext_lazy("Learning rate at its peak"),
     "head_lr": gettext_lazy("Learning rate of the preference head at its peak"),
     "warmup": gettext_lazy("Warm-up (steps)"),
+    "chat_template": gettext_lazy("Read dialogues through the model's chat template"),
     "context": gettext_lazy("Context at most (tokens)"),
     "reply": gettext_lazy("Reply at most (tokens)"),
     "similar": gettext_lazy("The model's reply is one of so many least similar (0: of all)"),
@@ -72,6 +73,7 @@ UNSET: Final = {
     "validate_every": pgettext_lazy("validation", "never"),
 }
 FLOATS: Final = ("peak_lr", "head_lr", "clip", "beta1", "beta2", "epsilon", "lora_dropout")
+YES_OR_NO: Final = ("chat_template", "recompute")
 ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout")
 
 
@@ -153,14 +155,12 @@ class TrainingForm(forms.Form):
             changes = {name: value for name, value in changes.items() if name not in ONLY_LORA}
         if changes.get("similar") == EVERY:
             changes["similar"] = None
-        if "recompute" in changes:
-            changes["recompute"] = changes["recompute"] == "yes"
-        return changes
+        return changes | {name: changes[name] == "yes" for name in YES_OR_NO if name in changes}
 
 
 def _field(name: str, label: str | Promise) -> forms.Field:
     options: dict[str, Any] = {"label": label, "required": False, "help_text": defaults_of(name)}
-    if name == "recompute":
+    if name in YES_OR_NO:
         return forms.ChoiceField(choices=[("", "–"), ("yes", _("yes")), ("no", _("no"))], **options)
     if name in CHOICES:
         choices = [(value, VALUES.get(value, value)) for value in CHOICES[name]]

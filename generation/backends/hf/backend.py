@@ -58,9 +58,9 @@ class HFBackend:
     default: in a dialogue it forbids "do you like" forever after the first time, and cuts words of languages whose
     tokens are characters. pack_weights: see `packing`; only for float32 on a CPU.
 
-    A model that joint training saved with a preference head scores its replies (`scoring`). Training renders dialogues
-    without a chat template, so such a model is served without one unless `chat` is true, and with speaker marks if it
-    was trained with them.
+    A model that joint training saved with a preference head scores its replies (`scoring`). It is served as it was
+    trained, which its folder says (`dialogue_format`): without a chat template, unless it kept its base's or `chat` is
+    true, and with speaker marks if it learned them.
     """
 
     def __init__(
@@ -157,15 +157,17 @@ class HFBackend:
 
     def _renderer(self, loaded: Loaded) -> Renderer:
         has_template = bool(getattr(loaded.tokenizer, "chat_template", None))
-        wanted = loaded.head is None if self.chat is None else self.chat
+        trained = loaded.dialogue_format
+        usual = trained.chat_template or loaded.head is None
+        wanted = usual if self.chat is None else self.chat
         if self.chat and not has_template:
             raise BackendError(
                 f"The tokenizer of {self.model} has no chat template.",
                 "Set chat to false, or use a chat model.",
             )
         if has_template and wanted:
-            return ChatRenderer(loaded.tokenizer, self.system_prompt)
-        return PlainRenderer(loaded.tokenizer, speaker_marks=loaded.speaker_marks)
+            return ChatRenderer(loaded.tokenizer, self.system_prompt, as_servers_do=trained.chat_template)
+        return PlainRenderer(loaded.tokenizer, speaker_marks=trained.speaker_marks)
 
     def _engine(self, loaded: Loaded, not_shared: str) -> Engine:
         feeder = Feeder(loaded.model, keeps_states=loaded.head is not None)

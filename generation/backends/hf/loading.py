@@ -13,8 +13,9 @@ import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils.logging import disable_progress_bar
 
+from generation.backends.dialogue_format import PLAIN, DialogueFormat, read_format
+from generation.backends.hf.chat_template import reply_frame
 from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead, read_head
-from generation.backends.speaker_marks import read_rendering
 from generation.protocol import BackendError
 
 logger = logging.getLogger(__name__)
@@ -31,7 +32,8 @@ class Loaded:
     """A model that is ready to serve.
 
     ends: ids that end an utterance. never: ids that no reply may contain. positions: the longest sequence in tokens.
-    head: scores replies; None for a model that was not trained jointly. speaker_marks: whether it reads who speaks.
+    head: scores replies; None for a model that was not trained jointly. dialogue_format: how it was trained to read
+    dialogues.
     """
 
     model: Any
@@ -40,7 +42,7 @@ class Loaded:
     never: tuple[int, ...]
     positions: int
     head: PreferenceHead | None = None
-    speaker_marks: bool = False
+    dialogue_format: DialogueFormat = PLAIN
 
 
 def is_folder(model: str) -> bool:
@@ -106,11 +108,15 @@ def load(model: str, device: str, dtype: str) -> Loaded:
     ends = _end_tokens(tokenizer, network)
     special = set(tokenizer.all_special_ids) | set(range(len(tokenizer), size))
     positions = getattr(config.get_text_config(decoder=True), "max_position_embeddings", None) or 1 << 30
-    head, marks = None, False
+    head, dialogue_format = None, PLAIN
     if is_folder(model):
-        head = read_head(Path(source), hidden=hidden, end=tokenizer.eos_token_id, device=network.device)
-        marks = read_rendering(Path(source))
-    return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions, head, marks)
+        dialogue_format = read_format(Path(source))
+        end = tokenizer.eos_token_id
+        if dialogue_format.chat_template:
+            end = _attempt(f"The chat template of {model}", lambda: reply_frame(tokenizer).end)
+        ends |= {end}
+        head = read_head(Path(source), hidden=hidden, end=end, device=network.device)
+    return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions, head, dialogue_format)
 
 
 def _read_network(source: str, config: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any, Protocol
 
+from generation.backends.hf.chat_template import UNHEARD, render
 from generation.backends.replies import (
     add_persona,
     chat_messages,
@@ -115,12 +116,18 @@ class PlainRenderer:
 
 
 class ChatRenderer:
-    """The tokenizer's chat template; the replying speaker is the assistant."""
+    """The tokenizer's chat template; the replying speaker is the assistant.
 
-    def __init__(self, tokenizer: Any, system_prompt: str = "") -> None:
+    as_servers_do: nothing is passed to the template, which is how a model is trained with its template. Otherwise
+    models that would think before they speak are asked not to.
+    """
+
+    def __init__(self, tokenizer: Any, system_prompt: str = "", *, as_servers_do: bool = False) -> None:
         self._tokenizer = tokenizer
         self._encoder = TextEncoder(tokenizer)
         self._system_prompt = system_prompt
+        # Templates ignore unknown variables; Qwen3 and similar models read this one.
+        self._options = {} if as_servers_do else {"enable_thinking": False}
 
     def render(
         self, context: Sequence[Message], speaker: str, budget: int, persona: Sequence[str] = ()
@@ -130,6 +137,9 @@ class ChatRenderer:
         clipped = without_blanks(context, budget * MAX_TOKEN_CHARACTERS)
         if not clipped:
             raise missing_opening_error()
+        whole = self._tokens(clipped, speaker)
+        if len(whole) <= budget:
+            return whole
         dropped = bisect_left(
             range(len(clipped) - 1), True, key=lambda n: len(self._tokens(clipped[n:], speaker)) <= budget
         )
@@ -175,7 +185,7 @@ class ChatRenderer:
     def _apply(self, messages: list[dict[str, str]]) -> str:
         """The rendered template. Some accept only dialogues that the user opens; those get a user who says "…"."""
         opened = [m for m in messages if m["role"] == "system"]
-        opened += [{"role": "user", "content": "…"}] + [m for m in messages if m["role"] != "system"]
+        opened += [{"role": "user", "content": UNHEARD}] + [m for m in messages if m["role"] != "system"]
         try:
             return self._template(messages)
         except Exception as error:  # templates raise what they like
@@ -188,9 +198,4 @@ class ChatRenderer:
                 ) from error
 
     def _template(self, messages: list[dict[str, str]]) -> str:
-        # Templates ignore unknown variables; Qwen3 and similar models read enable_thinking.
-        return str(
-            self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, enable_thinking=False
-            )
-        )
+        return render(self._tokenizer, messages, **self._options)

@@ -23,7 +23,6 @@ from preference.training.common.shared_context.filling import ROW_TOKENS, RowGro
 from preference.training.common.shared_context.probe import why_not_shared
 from preference.training.common.shared_context.rows import Row
 from preference.training.evaluators.single import empty_response
-from preference.training.joint.encoding import Encoder
 from preference.training.joint.evaluation.scoring import load_ranker, score_rows, served_version
 
 Kind = Literal["likelihood", "preference"]
@@ -60,13 +59,7 @@ class Ranker:
                 _("Name a folder that joint training wrote, or use likelihood instead of preference."),
             )
         self._model.eval()
-        self._encoder = Encoder(
-            self._model.tokenizer,
-            context=context,
-            reply=reply,
-            positions=self._model.positions,
-            speaker_marks=self._model.speaker_marks,
-        )
+        self._encoder = self._model.encoder(context=context, reply=reply)
 
     def describe(self) -> dict[str, Any]:
         return {

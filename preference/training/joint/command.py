@@ -3,7 +3,8 @@
     python -m preference.training.joint --data SNAPSHOT --model FOLDER_OR_ID --output DIR
 
 trains with the paper's settings on the dialogues of the split train and on those without a split. DIR/model is then an
-ordinary Hugging Face folder with its preference head beside it, without a chat template. Also in DIR: last/ (the model
+ordinary Hugging Face folder with its preference head beside it; --chat-template keeps the template of the base, through
+which it is then trained and served. Also in DIR: last/ (the model
 of the last step, if validation chose an earlier one), checkpoints/, training.json (recipe, data, base model, layout,
 versions), progress.jsonl, state.json and tensorboard/.
 
@@ -55,6 +56,12 @@ def parser() -> argparse.ArgumentParser:
         help="train only the head and adapters of rank 16, at a peak_lr of 1e-4 unless the recipe's is higher; "
         "they are merged in the end",
     )
+    add(
+        "--chat-template",
+        action="store_true",
+        help="read dialogues through the chat template of the base, as servers do, and keep it; the same as "
+        "--set chat_template=true",
+    )
     add("--seed", type=int, help="of sampling, order, and new weights; the same as --set seed=…")
     add_report_option(parser)
     add_run_options(parser)
@@ -79,7 +86,8 @@ def build_recipe(options: argparse.Namespace) -> JointRecipe:
     if options.lora:
         recipe = with_lora(recipe)
     seed = [] if options.seed is None else [f"seed={options.seed}"]
-    return with_settings(recipe, [*seed, *options.set])
+    template = ["chat_template=true"] if options.chat_template else []
+    return with_settings(recipe, [*seed, *template, *options.set])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

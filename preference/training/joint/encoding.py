@@ -1,9 +1,9 @@
-"""Dialogues as token ids, always rendered plainly: `<bos>` utterance `<eou>` utterance `<eou>` …
+"""Dialogues as token ids, rendered plainly: `<bos>` utterance `<eou>` utterance `<eou>` …
 
-`<eou>` is the tokenizer's eos_token; the preference head reads its hidden state. A chat template would render an
-utterance differently as a reply and as context, so that replies could not share what is encoded. Models are therefore
-saved without one, and serving follows the same rules (generation.backends.hf.rendering.PlainRenderer). Blank
-utterances are left out, by the same function as there (generation.backends.replies.spoken).
+`<eou>` is the tokenizer's eos_token; the preference head reads its hidden state. Models are saved without a chat
+template, and serving follows the same rules (generation.backends.hf.rendering.PlainRenderer). Blank utterances are left
+out, by the same function as there (generation.backends.replies.spoken). See `chat_encoding` for models that keep the
+chat template of their base.
 
 A reply of more tokens than the limit is cut. Its `<eou>` is then ours, not its writer's:
 
@@ -35,15 +35,33 @@ from preference.training.common.shared_context.rows import Row, Tokens
 CACHED_TEXTS = 1 << 15
 SHORTEST_CONTEXT = 8  # tokens
 SHORTEST_REPLY = 2  # one token of text and <eou>
+EXAMPLE = ("Hello.", "Hi, how are you?", "Fine, and you?", "Tired.")
 ALTERNATING = "AB"  # speakers of a dialogue that does not name them
+
+
+def names_of_speakers(count: int, speakers: Sequence[str]) -> Sequence[str]:
+    """The first `count` speakers; two who alternate if none is named."""
+    return speakers[:count] or [ALTERNATING[place % 2] for place in range(count)]
+
+
+def prompt_format(tokenizer: Any, encoder: Encoder) -> dict[str, str]:
+    """A prompt and its reply as text, for whoever serves the model."""
+    *said, reply = EXAMPLE
+    return {
+        "prompt": tokenizer.decode(list(encoder.context(said))),
+        "reply": tokenizer.decode(list(encoder.reply(reply))),
+    }
 
 
 class Encoder:
     """Encodes utterances, replies and contexts within their limits.
 
     context_limit, reply_limit: longest in tokens, <bos> and <eou> included. start: <bos> if the tokenizer has one.
-    end: <eou>. notes: limits that the model forced, in sentences.
+    end: <eou>. notes: limits that the model forced, in sentences. why_no_trees: why the context of a reply does not
+    begin with that of an earlier one, "" if it does.
     """
+
+    why_no_trees = ""
 
     def __init__(
         self,
@@ -131,8 +149,11 @@ class Encoder:
         """
         if not self._has_marks:
             return [()] * count
-        names = speakers[:count] or [ALTERNATING[place % 2] for place in range(count)]
-        return [self._mark(mark) for mark in speaker_marks(names)]
+        return [self._mark(mark) for mark in speaker_marks(names_of_speakers(count, speakers))]
+
+    def view(self, position: int, speakers: Sequence[str]) -> Hashable:
+        """Replies of a dialogue with the same value here may share its context; position: of the reply."""
+        return None
 
     def context_length(self, utterances: Sequence[str], speakers: Sequence[str] = ()) -> int:
         """Tokens of the whole context, before anything is dropped. speakers: as in `context`."""

@@ -24,11 +24,13 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from transformers.utils.generic import ModelOutput
 
-from generation.backends.hf.loading import load
+from generation.backends.dialogue_format import PLAIN, DialogueFormat, write_format
+from generation.backends.hf.chat_template import accept_any_order, reply_frame
+from generation.backends.hf.loading import Loaded, load
 from generation.backends.hf.scoring import HEAD_FILE, PreferenceHead
-from generation.backends.speaker_marks import write_rendering
 from generation.protocol import BackendError
 from preference.training.common.errors import TrainingError
+from preference.training.common.messages import gettext as _
 from preference.training.common.model_folder import replace_model_folder, write_explanation
 from preference.training.common.shared_context.attention import attend_in_blocks
 from preference.training.common.shared_context.forward import (
@@ -38,8 +40,16 @@ from preference.training.common.shared_context.forward import (
     longest_sequence,
     model_inputs,
 )
+from preference.training.joint.chat_encoding import ChatEncoder
+from preference.training.joint.encoding import Encoder
 from preference.training.joint.loss import generation_loss, preference_loss, token_losses
 
+# Saved with a model that reads dialogues plainly, so that chat servers render them as it was trained.
+PLAIN_TEMPLATE = (
+    "{{ bos_token or '' }}"
+    "{% for message in messages %}{% if message['content'] | trim %}{{ message['content'] | trim }}{{ eos_token }}"
+    "{% endif %}{% endfor %}"
+)
 HEAD_SPREAD = 0.02  # standard deviation of a new head's weights; transformers' usual initializer_range
 
 
@@ -61,11 +71,12 @@ class JointOutput(ModelOutput):
 class JointModel(nn.Module):
     """`backbone`: a causal language model. `head`: linear, hidden state → preference score.
 
-    loss_weights: of the generation loss and of the preference loss in their sum. speaker_marks: whether its dialogues
-    say who speaks (see `encoding`); saved with the weights.
+    loss_weights: of the generation loss and of the preference loss in their sum. dialogue_format: how dialogues become
+    tokens (see `encoder`); saved with the weights. The tokenizer has a chat template only if the format says so; in the
+    folder it has a plain one otherwise.
 
-    The score of a reply is s = w · h_end + b with h_end the last hidden state at its end-of-utterance token. The
-    tokenizer has no chat template (see `encoding`). notes: what was changed in the backbone, in sentences.
+    The score of a reply is s = w · h_end + b with h_end the last hidden state at its end-of-utterance token. notes:
+    what was changed in the backbone, in sentences.
     """
 
     def __init__(
@@ -77,26 +88,52 @@ class JointModel(nn.Module):
         self.head = head or _new_head(backbone, seed)
         self.tokenizer = tokenizer
         self.loss_weights = (1.0, 1.0)
-        self.speaker_marks = False
+        self.dialogue_format = PLAIN
         self.notes = disable_dropout(backbone)
         attend_in_blocks(backbone)
         self._logits_are_linear = logits_are_linear_in_hidden(backbone)
 
     @classmethod
-    def from_pretrained(cls, source: str | Path, *, seed: int = 0, dtype: str = "float32") -> JointModel:
+    def from_pretrained(
+        cls,
+        source: str | Path,
+        *,
+        seed: int = 0,
+        dtype: str = "float32",
+        dialogue_format: DialogueFormat | None = None,
+    ) -> JointModel:
         """Load a folder written here or by transformers, or a hub id; on the CPU, in training mode.
 
-        seed: of the head, if the folder has none. Raises TrainingError if anything is missing or does not fit.
+        seed: of the head, if the folder has none. dialogue_format: None for the one that the model was trained with.
+        Raises TrainingError if anything is missing or does not fit.
         """
         try:
             loaded = load(str(source), "cpu", dtype)
+            chosen = loaded.dialogue_format if dialogue_format is None else dialogue_format
+            if chosen.chat_template:
+                _keep_template(loaded.model, loaded.tokenizer)
         except BackendError as error:
             raise TrainingError(error.cause, error.remedy) from error
-        loaded.tokenizer.chat_template = None
+        notes = _left_out(loaded, chosen)
+        if not chosen.chat_template:
+            loaded.tokenizer.chat_template = None
         head = None if loaded.head is None else _linear(loaded.head)
         model = cls(loaded.model.requires_grad_(True), loaded.tokenizer, head, seed=seed)
-        model.speaker_marks = loaded.speaker_marks
+        model.dialogue_format = chosen
+        model.notes += notes
         return model.train()
+
+    def encoder(self, *, context: int, reply: int) -> Encoder:
+        """How this model reads dialogues. context, reply: limits in tokens. Raises TrainingError."""
+        if self.dialogue_format.chat_template:
+            return ChatEncoder(self.tokenizer, context=context, reply=reply, positions=self.positions)
+        return Encoder(
+            self.tokenizer,
+            context=context,
+            reply=reply,
+            positions=self.positions,
+            speaker_marks=self.dialogue_format.speaker_marks,
+        )
 
     @property
     def positions(self) -> int | None:
@@ -164,13 +201,48 @@ class JointModel(nn.Module):
         replace_model_folder(Path(folder), lambda partial: self._write(partial, about))
 
     def _write(self, folder: Path, about: Mapping[str, Any] | None) -> None:
+        # `transformers serve` draws replies, instead of giving the likeliest one seven times, only if this says so.
+        self.backbone.generation_config.do_sample = True
         self.backbone.save_pretrained(folder)
+        template = self.tokenizer.chat_template
+        if self.dialogue_format == PLAIN:
+            self.tokenizer.chat_template = PLAIN_TEMPLATE
         self.tokenizer.save_pretrained(folder)
+        self.tokenizer.chat_template = template
         weights = {name: value.detach().float().cpu() for name, value in self.head.state_dict().items()}
         save_file(weights, folder / HEAD_FILE)
-        write_rendering(folder, marks=self.speaker_marks)
+        write_format(folder, self.dialogue_format)
         if about is not None:
             write_explanation(folder, about)
+
+
+def _keep_template(backbone: Any, tokenizer: Any) -> None:
+    """Prepare the template for dialogues, and let generation stop where it ends a reply. Raises BackendError."""
+    accept_any_order(tokenizer)
+    settings = backbone.generation_config
+    known = settings.eos_token_id
+    others = known if isinstance(known, list) else [known, tokenizer.eos_token_id]
+    ends = dict.fromkeys([reply_frame(tokenizer).end, *others])
+    settings.eos_token_id = [end for end in ends if end is not None]
+
+
+def _left_out(loaded: Loaded, chosen: DialogueFormat) -> list[str]:
+    """What the base model reads and the chosen format has not, in sentences."""
+    notes = []
+    if loaded.dialogue_format.speaker_marks and not chosen.speaker_marks:
+        notes.append(
+            _(
+                "The base model was trained with speaker marks, and is now trained without: speaker_marks is false."
+            )
+        )
+    if loaded.tokenizer.chat_template not in (None, PLAIN_TEMPLATE) and not chosen.chat_template:
+        notes.append(
+            _(
+                "The chat template of the base model is left out, and dialogues are rendered plainly: chat_template "
+                "is false."
+            )
+        )
+    return notes
 
 
 def _hidden_size(backbone: Any) -> int:

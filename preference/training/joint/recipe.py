@@ -9,6 +9,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from generation.backends.dialogue_format import DialogueFormat
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.recipes import check_bounds, values_before
@@ -60,7 +61,8 @@ class JointRecipe:
     """Settings of generation-evaluation joint training (Diamante, section 4.1.1); the defaults are the paper's.
 
     context, reply: longest in tokens; the oldest utterances are dropped first. speaker_marks: whether utterances
-    begin with who speaks ("A:", "B:"); saved with the model, which is served so too. batch: quadruples per optimiser
+    begin with who speaks ("A:", "B:"); chat_template: whether dialogues are rendered by the template of the base's
+    tokenizer, as servers do. Either is saved with the model, which is served so too. batch: quadruples per optimiser
     step. epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to
     the human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or
     of the same language and domain (domain); where the domain has no other reply, the language counts.
@@ -89,6 +91,7 @@ class JointRecipe:
     context: int = 384
     reply: int = 128
     speaker_marks: bool = False
+    chat_template: bool = False
     similar: int | None = 5
     random_within: str = "language"
     shuffle: str = "dialogues"
@@ -120,6 +123,11 @@ class JointRecipe:
     def __post_init__(self) -> None:
         check_bounds(self, least=LEAST, finite=FINITE, positive=POSITIVE, shares=SHARES, choices=CHOICES)
         self._check_patience()
+        if self.chat_template and self.speaker_marks:
+            raise TrainingError(
+                _("chat_template and speaker_marks are both true, but a template says by itself who speaks."),
+                _("Set one of them, for example --set speaker_marks=false."),
+            )
         if self.nll_weight == self.ranking_weight == 0:
             raise TrainingError(
                 _("nll_weight and ranking_weight are both 0, so nothing would be learned."),
@@ -139,6 +147,10 @@ class JointRecipe:
                 % {"patience": self.patience},
                 _("Set best_by to loss or p_at_1."),
             )
+
+    @property
+    def dialogue_format(self) -> DialogueFormat:
+        return DialogueFormat(speaker_marks=self.speaker_marks, chat_template=self.chat_template)
 
     def rate_factor(self, step: int) -> float:
         """Share of the peak learning rate at optimiser step `step`, counted from 1."""

@@ -32,7 +32,7 @@ from preference.training.common.training_run import (
     prepare_weights,
     run_steps,
 )
-from preference.training.joint.encoding import Encoder
+from preference.training.joint.encoding import Encoder, prompt_format
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.choice import choose_layout
 from preference.training.joint.layouts.micro_batches import Layout
@@ -76,13 +76,7 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
     dialogues = training_dialogues(everything, options.data)
     plan = QuadruplePlan(dialogues, recipe)
     args, model = load_model(options, recipe, session, partial(build_model, options.model, recipe))
-    encoder = Encoder(
-        model.tokenizer,
-        context=recipe.context,
-        reply=recipe.reply,
-        positions=model.positions,
-        speaker_marks=recipe.speaker_marks,
-    )
+    encoder = model.encoder(context=recipe.context, reply=recipe.reply)
     budget = BUDGET.choose(recipe.token_budget, args.device.type)
     layout = choose_layout(model, dialogues, encoder, name=recipe.layout, token_budget=budget)
     held_out, validation_notes = turns_to_validate(
@@ -100,6 +94,7 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
         },
         amount={"steps": plan.steps, "quadruples_an_epoch": plan.quadruples},
     )
+    explanation["prompt_format"] = prompt_format(model.tokenizer, encoder)
     amount = f"{len(dialogues)} dialogues, {plan.quadruples} quadruples an epoch, {plan.steps} steps of {recipe.batch}."
     begin_run(explanation, args, session, free=FREE, before=BEFORE, amount=amount)
     describe_weights(session.progress, explanation, model, "preference.training.joint")
@@ -157,17 +152,10 @@ def build_model(source: str, recipe: JointRecipe) -> JointModel:
     run, starts from the same weights.
     """
     with report_model_too_large(source):
-        model = JointModel.from_pretrained(source, seed=recipe.seed)
+        model = JointModel.from_pretrained(source, seed=recipe.seed, dialogue_format=recipe.dialogue_format)
     # The loss sees differences of scores only, so the gradient of the bias is rounding error, which Adam would scale
     # up to full steps.
     model.head.bias.requires_grad_(False)
     model.loss_weights = (recipe.nll_weight, recipe.ranking_weight)
-    if model.speaker_marks and not recipe.speaker_marks:
-        model.notes.append(
-            _(
-                "The base model was trained with speaker marks, and is now trained without: speaker_marks is false."
-            )
-        )
-    model.speaker_marks = recipe.speaker_marks
     prepare_weights(model, recipe)
     return model

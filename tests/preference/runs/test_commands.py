@@ -1,13 +1,17 @@
 """`manage.py train` and `manage.py promote_model`."""
 
 import io
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from jobs.models import Job, JobState
-from preference.registry.models import Promotion
+from preference.evaluation.job import arguments_of
+from preference.evaluation.services import evaluate_trained
+from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.trained_models import current_model
 from preference.runs.models import TrainingRun
 from projects.models import Project
@@ -82,3 +86,11 @@ def test_a_model_is_promoted_and_taken_back(project: Project) -> None:
 def test_what_cannot_be_promoted_is_said(project: Project, arguments: list[str]) -> None:
     with pytest.raises(CommandError):
         said("promote_model", *arguments)
+
+
+def test_a_base_is_measured_as_the_model_trained_from_it_reads(project: Project, tmp_path: Path) -> None:
+    model = trained_model(project, model="/models/base")
+    _trained, base = evaluate_trained(model=model, ids=(uuid4(), uuid4()), enqueue=False)
+    assert arguments_of(base, tmp_path)[-1] == "--untrained-head"
+    RegisteredModel.objects.filter(pk=model.pk).update(config={"recipe": {"chat_template": True}})
+    assert arguments_of(base, tmp_path)[-2:] == ["--untrained-head", "--chat-template"]

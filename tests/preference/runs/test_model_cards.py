@@ -91,6 +91,24 @@ def test_a_card_of_a_model_trained_elsewhere(project: Project, tmp_path: Path) -
     assert "It was not measured." not in card
 
 
+def test_a_card_says_in_which_format_a_model_reads(model: RegisteredModel) -> None:
+    assert "/v1/completions" in card_of(model)
+    model.config["recipe"]["chat_template"] = True
+    model.config["prompt_format"] = {
+        "prompt": "<|user|>\n```Hello.<|end|>\n<|assistant|>\n",
+        "reply": "Tired.<|end|>",
+    }
+    model.files["chat_template.jinja"] = 10
+    card = card_of(model)
+    assert "The folder keeps the chat template of its base (`chat_template.jinja`)" in card
+    assert "\n\n    <|user|>\n    ```Hello.<|end|>\n    <|assistant|>\n" in card
+    assert "The reply:\n\n    Tired.<|end|>\n" in card
+    assert "/v1/chat/completions" in card
+    for odd in ("text", {"prompt": 1, "reply": "x"}, {"prompt": "x" * 3000, "reply": "x"}, {"reply": "x"}):
+        model.config["prompt_format"] = odd
+        assert "The reply:" not in card_of(model)
+
+
 def test_a_card_of_little_is_short_but_whole(project: Project) -> None:
     """Nothing was measured, the files are gone, and the model is an old one whose trainer wrote no training.json."""
     model = remove_model(model=trained_model(project, model="org/base"), actor=None)

@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def compare(options: argparse.Namespace) -> dict[str, object]:
     """Train what is not trained yet, and compare. Raises TrainingError."""
-    options.lora, options.seed = False, None
+    options.lora, options.chat_template, options.seed = False, False, None
     recipe = build_recipe(options)
     everything = read_dialogues(options.data)
     held_out = dialogues_of_split(everything, options.split, options.data)
@@ -92,7 +92,15 @@ def compare(options: argparse.Namespace) -> dict[str, object]:
     from preference.training.joint.comparison.report import HeldOut, build_report, score_arms
 
     train = [dialogue for dialogue in everything if dialogue.split == TRAIN]
-    data = HeldOut(held_out, train, recipe.context, recipe.reply, options.device, options.threads)
+    data = HeldOut(
+        held_out,
+        train,
+        recipe.context,
+        recipe.reply,
+        recipe.dialogue_format,
+        options.device,
+        options.threads,
+    )
     report = {
         "data": str(options.data),
         "model": options.model,

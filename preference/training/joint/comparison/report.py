@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from generation.backends.dialogue_format import DialogueFormat
 from measures.ranking import ScoredTurn, rank_difference, rank_humans
 from preference.training.common.dialogues import TrainingDialogue
 from preference.training.joint.encoding import Encoder
@@ -44,6 +45,7 @@ class HeldOut:
     train: Sequence[TrainingDialogue]
     context: int
     reply: int
+    dialogue_format: DialogueFormat
     device: str
     threads: int | None
 
@@ -75,15 +77,14 @@ def score_arms(data: HeldOut, base: str, output: Path, seeds: Sequence[int]) -> 
 
 
 def _load(data: HeldOut, source: str, *, untrained_head: bool = False, seed: int = 1) -> tuple[Any, Encoder]:
-    model, _head = load_ranker(source, untrained_head=untrained_head, seed=seed, device=data.device)
-    encoder = Encoder(
-        model.tokenizer,
-        context=data.context,
-        reply=data.reply,
-        positions=model.positions,
-        speaker_marks=model.speaker_marks,
+    model, _head = load_ranker(
+        source,
+        untrained_head=untrained_head,
+        seed=seed,
+        device=data.device,
+        dialogue_format=data.dialogue_format,
     )
-    return model, encoder
+    return model, model.encoder(context=data.context, reply=data.reply)
 
 
 def build_report(scores: ArmScores, data: HeldOut) -> Figures:

@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from generation.backends.dialogue_format import DialogueFormat
 from preference.training.common.dialogues import TrainingDialogue, read_dialogues
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
@@ -52,6 +53,11 @@ def parser() -> argparse.ArgumentParser:
         default=COPIES[0],
         help="selected candidates, which are copies of the human reply: removed (MAP equals MRR), or relevant (MAP is "
         "the higher one, as in the paper)",
+    )
+    add(
+        "--chat-template",
+        action="store_true",
+        help="read dialogues through the chat template of an untrained model; a trained one reads as it learned to",
     )
     add("--untrained-head", action="store_true", help="rank by a new head, to compare with")
     add(
@@ -119,21 +125,18 @@ def evaluate(options: argparse.Namespace) -> dict[str, Any]:
     # Imported here because PyTorch takes seconds to load, and wrong data is to be reported at once.
     import torch
 
-    from preference.training.joint.encoding import Encoder
     from preference.training.joint.evaluation import scoring
     from preference.training.joint.evaluation.controls import control_figures, score_in_other_contexts
     from preference.training.joint.evaluation.report import build_report, mean_logprob, preference
 
     model, head = scoring.load_ranker(
-        options.model, untrained_head=options.untrained_head, seed=options.seed, device=options.device
+        options.model,
+        untrained_head=options.untrained_head,
+        seed=options.seed,
+        device=options.device,
+        dialogue_format=DialogueFormat(chat_template=True) if options.chat_template else None,
     )
-    encoder = Encoder(
-        model.tokenizer,
-        context=options.context,
-        reply=options.reply,
-        positions=model.positions,
-        speaker_marks=model.speaker_marks,
-    )
+    encoder = model.encoder(context=options.context, reply=options.reply)
     if options.threads:
         torch.set_num_threads(options.threads)
     scores = scoring.score_turns(model, dialogues, encoder, seed=options.seed, progress=_show_progress)

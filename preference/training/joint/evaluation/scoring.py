@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from generation.backends.dialogue_format import DialogueFormat
 from generation.backends.hf import loading
 from generation.backends.hf.scoring import HEAD_FILE
 from preference.training.common.dialogues import TrainingDialogue, Turn
@@ -29,7 +30,7 @@ from preference.training.common.shared_context.rows import MicroBatch, Row, Toke
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel, JointOutput
 from preference.training.joint.layouts.collate import CollatedReplies, collate
-from preference.training.joint.layouts.trunk import Trunk, fits
+from preference.training.joint.layouts.trunk import Trunk
 from preference.training.joint.quadruples import draw_quadruples
 
 HUMAN = -1  # number of the human reply; candidates count from 0, a random reply comes after them
@@ -88,15 +89,23 @@ class TurnToScore:
 
 
 def load_ranker(
-    source: str, *, untrained_head: bool = False, seed: int = 1, device: str = "auto"
+    source: str,
+    *,
+    untrained_head: bool = False,
+    seed: int = 1,
+    device: str = "auto",
+    dialogue_format: DialogueFormat | None = None,
 ) -> tuple[JointModel, str | None]:
-    """The model, and its head: "trained", "untrained" (as asked), or None if it has none. Raises TrainingError."""
-    model = JointModel.from_pretrained(source, seed=seed)
+    """The model, and its head: "trained", "untrained" (as asked), or None if it has none. Raises TrainingError.
+
+    dialogue_format: None for the one that the model was trained with.
+    """
+    model = JointModel.from_pretrained(source, seed=seed, dialogue_format=dialogue_format)
     has_head = (Path(source).expanduser() / HEAD_FILE).is_file()
     if untrained_head and has_head:
-        marks = model.speaker_marks
-        model = JointModel(model.backbone, model.tokenizer, seed=seed)
-        model.speaker_marks = marks
+        trained = model
+        model = JointModel(trained.backbone, trained.tokenizer, seed=seed)
+        model.dialogue_format = trained.dialogue_format
     if device == "cuda" and not torch.cuda.is_available():
         raise TrainingError(_("A GPU is requested, but PyTorch sees none."), _("Leave --device out."))
     on_gpu = device != "cpu" and torch.cuda.is_available()
@@ -202,28 +211,38 @@ def _plain_rows(
 def _tree_rows(
     dialogues: Sequence[TrainingDialogue], turns: Sequence[TurnToScore], encoder: Encoder, *, learn_all: bool
 ) -> Iterator[Row]:
-    """Trees of about ROW_TOKENS at most; a turn whose context or reply would be cut has a row of its own."""
-    trunk: Trunk | None = None
+    """Trees of about ROW_TOKENS at most; a turn whose human reply would be cut has a row of its own."""
+    by_view: dict[Hashable, list[TurnToScore]] = {}
     for turn in turns:
-        dialogue = dialogues[turn.dialogue]
-        if not fits(dialogue, turn.turn.position, encoder):
+        view = encoder.view(turn.turn.position, dialogues[turn.dialogue].speakers)
+        by_view.setdefault((turn.dialogue, view), []).append(turn)
+    for group in by_view.values():
+        yield from _trees_of_view(dialogues[group[0].dialogue], group, encoder, learn_all=learn_all)
+
+
+def _trees_of_view(
+    dialogue: TrainingDialogue, turns: Sequence[TurnToScore], encoder: Encoder, *, learn_all: bool
+) -> Iterator[Row]:
+    trunk = Trunk(encoder)
+    for turn in turns:
+        if encoder.cuts(turn.turn.human):
             yield _packed_row(dialogue, turn, encoder, learn_all=learn_all)
             continue
-        if trunk is None or trunk.dialogue is not dialogue or trunk.row.tokens >= ROW_TOKENS:
-            if trunk:
-                yield trunk.row
-            trunk = Trunk(dialogue, encoder)
-        _add_turn(trunk, turn, learn_all=learn_all)
-    if trunk:
+        context = _context(dialogue, turn.turn, encoder)
+        if not trunk.leads_to(context) or trunk.row.tokens >= ROW_TOKENS:
+            yield trunk.row
+            trunk = Trunk(encoder)
+        _add_turn(trunk, context, turn, learn_all=learn_all)
+    if trunk.row.pieces:
         yield trunk.row
 
 
-def _add_turn(trunk: Trunk, turn: TurnToScore, *, learn_all: bool) -> None:
+def _add_turn(trunk: Trunk, context: Tokens, turn: TurnToScore, *, learn_all: bool) -> None:
     """Extend the trunk up to the human reply and hang all other replies beside it."""
-    context = trunk.grow_to_reply(turn.turn.position, (turn.place, HUMAN))
+    shared = trunk.grow(context, turn.turn.human, (turn.place, HUMAN))
     for number, text in turn.replies.items():
         if number != HUMAN:
-            trunk.add_leaf(text, context, (turn.place, number), learned=learn_all)
+            trunk.add_leaf(text, shared, (turn.place, number), learned=learn_all)
 
 
 def _packed_row(dialogue: TrainingDialogue, turn: TurnToScore, encoder: Encoder, *, learn_all: bool) -> Row:

@@ -32,14 +32,14 @@ rendered exactly as replies are (see `encoding`); a separate score token would h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from preference.training.common.dialogues import TrainingDialogue
 from preference.training.common.shared_context.filling import RowGroup
 from preference.training.common.shared_context.rows import Row, Tokens
 from preference.training.joint.encoding import Encoder
-from preference.training.joint.layouts.trunk import Trunk, fits
+from preference.training.joint.layouts.trunk import Trunk
 from preference.training.joint.loss import HUMAN, MODEL, RANDOM, RANKED_PAIRS
 from preference.training.joint.quadruples import Quadruple
 
@@ -96,28 +96,41 @@ def trees(
 ) -> list[RowGroup]:
     """One row per tree; a tree grows until it has `longest` tokens, then a new one starts from the opening.
 
-    A turn whose context or reply exceeds the encoder's limits is packed on its own.
+    A turn whose context exceeds the encoder's limit begins a new tree, and one whose reply does is packed on its own.
     """
-    groups: list[RowGroup] = []
-    trunk, group = Trunk(dialogue, encoder), RowGroup()
+    by_view: dict[Hashable, list[NumberedQuadruple]] = {}
     # In the order of the dialogue: a trunk grows at its end only.
     for item in sorted(numbered, key=lambda item: item.quadruple.turn):
-        position = dialogue.turns[item.quadruple.turn].position
-        if not fits(dialogue, position, encoder):
-            groups.append(packed(dialogue, item, encoder))
+        view = encoder.view(dialogue.turns[item.quadruple.turn].position, dialogue.speakers)
+        by_view.setdefault(view, []).append(item)
+    return [
+        group for items in by_view.values() for group in _trees_of_view(dialogue, items, encoder, longest)
+    ]
+
+
+def _trees_of_view(
+    dialogue: TrainingDialogue, numbered: Sequence[NumberedQuadruple], encoder: Encoder, longest: int
+) -> Iterator[RowGroup]:
+    """numbered: in the order of the dialogue."""
+    trunk, group = Trunk(encoder), RowGroup()
+    for item in numbered:
+        context, replies = _context_and_replies(dialogue, item.quadruple, encoder)
+        if encoder.cuts(replies[HUMAN]):
+            yield packed(dialogue, item, encoder)
             continue
-        if not group.numbers or trunk.reached >= position or trunk.row.tokens >= longest:
-            trunk = Trunk(dialogue, encoder)
+        if not group.numbers or not trunk.leads_to(context) or trunk.row.tokens >= longest:
+            if group.numbers:
+                yield group
+            trunk = Trunk(encoder)
             group = RowGroup([trunk.row])
-            groups.append(group)
-        _add_quadruple(trunk, position, item)
+        _add_quadruple(trunk, context, replies, item.number)
         group.numbers.append(item.number)
-    return groups
+    if group.numbers:
+        yield group
 
 
-def _add_quadruple(trunk: Trunk, position: int, numbered: NumberedQuadruple) -> None:
+def _add_quadruple(trunk: Trunk, context: Tokens, replies: Sequence[str], number: int) -> None:
     """Extend the trunk up to the human reply and hang the other two replies beside it."""
-    number, quadruple = numbered.number, numbered.quadruple
-    context = trunk.grow_to_reply(position, (number, HUMAN))
-    for kind, text in ((MODEL, quadruple.model), (RANDOM, quadruple.random)):
-        trunk.add_leaf(text, context, (number, kind))
+    shared = trunk.grow(context, replies[HUMAN], (number, HUMAN))
+    for kind in (MODEL, RANDOM):
+        trunk.add_leaf(replies[kind], shared, (number, kind))

@@ -38,6 +38,10 @@ def choose_layout(
             )
             notes.append(template % {"reason": reason})
             name = "naive"
+    if name == "trees" and encoder.why_no_trees:
+        template = _("Every turn is encoded apart from the rest of its dialogue: %(reason)s.")
+        notes.append(template % {"reason": encoder.why_no_trees})
+        name = "packed"
     if name == "trees" and (cut := _count_cut_turns(dialogues, encoder)):
         template = ngettext(
             "One turn has a context of more than %(context)s tokens or a reply of more than %(reply)s; "
@@ -53,17 +57,21 @@ def choose_layout(
 
 
 def _count_cut_turns(dialogues: Sequence[TrainingDialogue], encoder: Encoder) -> int:
-    """How many turns do not fit into a tree, because their context or reply would be cut.
+    """How many turns do not fit into a tree, because their context or reply would be cut."""
+    return sum(len(_cut_turns(dialogue, encoder)) for dialogue in dialogues)
 
-    The lengths are running sums over a dialogue, so that counting is linear in its text.
-    """
-    count = 0
-    for dialogue in dialogues:
-        length, is_cut = len(encoder.start), []
-        marks = encoder.marks(len(dialogue.utterances), dialogue.speakers)
-        for text, mark in zip(dialogue.utterances, marks, strict=True):
-            size = len(encoder.utterance(text))
-            is_cut.append(length + len(mark) > encoder.context_limit or encoder.cuts(text))
-            length += len(mark) + size if size else 0
-        count += sum(is_cut[turn.position] for turn in dialogue.turns)
-    return count
+
+def _cut_turns(dialogue: TrainingDialogue, encoder: Encoder) -> set[int]:
+    """Positions. The longest contexts are measured first: if one fits, so do the earlier ones of the same view."""
+    cut = {turn.position for turn in dialogue.turns if encoder.cuts(turn.human)}
+    fitting = set()
+    for turn in reversed(dialogue.turns):
+        view = encoder.view(turn.position, dialogue.speakers)
+        if view in fitting:
+            continue
+        context = dialogue.utterances[: turn.position]
+        if encoder.context_length(context, dialogue.speakers) <= encoder.context_limit:
+            fitting.add(view)
+        else:
+            cut.add(turn.position)
+    return cut

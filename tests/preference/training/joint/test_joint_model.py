@@ -13,16 +13,21 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from generation.backends.dialogue_format import DialogueFormat
 from generation.backends.hf import HFBackend
 from generation.backends.hf.scoring import HEAD_FILE
+from generation.protocol import Message, ReplyRequest
 from preference.training.common.errors import TrainingError
 from preference.training.common.shared_context.probe import why_not_shared
+from preference.training.common.shared_context.rows import Row
 from preference.training.joint.encoding import Encoder
+from preference.training.joint.evaluation.scoring import score_rows
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.micro_batches import Layout
 from preference.training.joint.quadruples import draw_quadruples
-from tests.generation.conftest import CHAT_TEMPLATE, build_tokenizer
-from tests.generation.talk import TALK, talk, texts, tokens_of
+from tests.generation.conftest import OTHER_END, build_tokenizer
+from tests.generation.talk import GREEDY, TALK, talk, texts, tokens_of
+from tests.generation.test_scoring import drawn
 from tests.preference.training.conftest import save_tiny
 from tests.preference.training.made_up import joint_model, learned, ragged
 
@@ -61,21 +66,65 @@ def test_a_saved_model_suggests_replies(tmp_path: Path, shape: str) -> None:
     assert len(texts(answer)) == 7
 
 
-def test_a_model_is_saved_without_its_chat_template(tmp_path: Path) -> None:
-    folder = save_tiny(tmp_path / "base", "llama")
-    build_tokenizer(CHAT_TEMPLATE).save_pretrained(folder)
-    assert AutoTokenizer.from_pretrained(folder).chat_template
-    JointModel.from_pretrained(folder).save_pretrained(tmp_path / "model")
-    assert AutoTokenizer.from_pretrained(tmp_path / "model").chat_template is None
+def chat_base(folder: Path) -> Path:
+    """A tiny model whose template ends a reply with another token than the eos_token, and wants the user first."""
+    base = save_tiny(folder, "llama")
+    refusal = "{% if messages[0]['role'] == 'assistant' %}{{ raise_exception('user first') }}{% endif %}"
+    build_tokenizer(refusal + OTHER_END).save_pretrained(base)
+    return base
+
+
+def test_a_plain_model_is_saved_with_a_template_that_renders_as_it_was_trained(tmp_path: Path) -> None:
+    model = JointModel.from_pretrained(chat_base(tmp_path / "base"))
+    assert model.notes == [
+        "The chat template of the base model is left out, and dialogues are rendered plainly: chat_template is false."
+    ]
+    model.save_pretrained(tmp_path / "model")
+    assert model.tokenizer.chat_template is None
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    said = [*TALK[:2], Message("A", "  "), TALK[3]]
+    messages = [{"role": "user" if one.speaker == "A" else "assistant", "content": one.text} for one in said]
+    served = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+    encoder = model.encoder(context=384, reply=64)
+    assert tuple(served) == encoder.context([one.text for one in said])
+    request = ReplyRequest("d", tuple(said), "A", 1)
+    assert served == tokens_of(HFBackend(str(tmp_path / "model")), request)
+    again = JointModel.from_pretrained(tmp_path / "model")
+    assert (again.dialogue_format, again.notes, again.tokenizer.chat_template) == (DialogueFormat(), [], None)
+
+
+def test_a_model_that_keeps_its_template_is_trained_evaluated_and_served_with_it(tmp_path: Path) -> None:
+    kept = DialogueFormat(chat_template=True)
+    model = JointModel.from_pretrained(chat_base(tmp_path / "base"), dialogue_format=kept)
+    assert model.notes == []
+    with torch.no_grad():
+        model.head.weight.mul_(20)
+    model.save_pretrained(tmp_path / "model")
+    again = JointModel.from_pretrained(tmp_path / "model")
+    assert again.dialogue_format == kept
+    settings = json.loads((tmp_path / "model" / "generation_config.json").read_text())
+    pad, eou = again.tokenizer.convert_tokens_to_ids(["<pad>", "<eou>"])
+    assert settings["eos_token_id"] == [pad, eou], "every server stops where the template ends a reply"
+    backend = HFBackend(str(tmp_path / "model"))
+    for length in (1, 2, 3):
+        request = talk(length, sampling=GREEDY, count=1)
+        encoder = again.encoder(context=384, reply=64)
+        context = encoder.context([message.text for message in request.context])
+        assert tuple(tokens_of(backend, request)) == context
+        ((draw,),) = drawn(backend, [request])
+        row = Row()
+        row.add([*draw.tokens, encoder.end], row.add(context), name="reply")
+        (score,) = score_rows(again.eval(), [row], encoder.pad).values()
+        assert draw.score == pytest.approx(score[0], abs=1e-3)
 
 
 def test_a_model_with_speaker_marks_is_served_with_them(tmp_path: Path) -> None:
     model = joint_model("llama")
     model.save_pretrained(tmp_path / "plain")
-    model.speaker_marks = True
+    model.dialogue_format = DialogueFormat(speaker_marks=True)
     model.save_pretrained(tmp_path / "marked")
-    assert JointModel.from_pretrained(tmp_path / "marked").speaker_marks
-    assert not JointModel.from_pretrained(tmp_path / "plain").speaker_marks
+    assert JointModel.from_pretrained(tmp_path / "marked").dialogue_format.speaker_marks
+    assert not JointModel.from_pretrained(tmp_path / "plain").dialogue_format.speaker_marks
     plain, marked = (HFBackend(str(tmp_path / name)) for name in ("plain", "marked"))
     assert marked.version.split("@")[1] != plain.version.split("@")[1]
     said = model.tokenizer.decode(tokens_of(marked, talk(2)))
@@ -85,7 +134,7 @@ def test_a_model_with_speaker_marks_is_served_with_them(tmp_path: Path) -> None:
     assert len(texts(answer)) == 7
 
 
-@pytest.mark.parametrize("written", ["", "[]", "{}", '{"speaker_marks": 1}'])
+@pytest.mark.parametrize("written", ["", "[]", "{}", '{"speaker_marks": 1}', '{"chat_template": "yes"}'])
 def test_a_folder_that_does_not_say_whether_it_has_marks_is_refused(tmp_path: Path, written: str) -> None:
     joint_model("llama").save_pretrained(tmp_path / "model")
     (tmp_path / "model" / "rendering.json").write_text(written)

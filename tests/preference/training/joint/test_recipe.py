@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from generation.backends.dialogue_format import DialogueFormat
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import differences, with_settings
+from preference.training.joint.command import build_recipe, parser
 from preference.training.joint.recipe import (
     BEFORE,
     FREE,
@@ -120,6 +122,16 @@ def test_a_wrong_setting_is_refused_in_a_sentence(setting: str, said: str) -> No
         with_settings(diamante(), [setting])
     assert refused.value.cause == said
     assert refused.value.remedy
+
+
+def test_a_template_or_marks_say_who_speaks_but_not_both() -> None:
+    recipe = with_settings(diamante(), ["chat_template=true"])
+    assert recipe.dialogue_format == DialogueFormat(chat_template=True)
+    with pytest.raises(TrainingError, match="chat_template and speaker_marks are both true") as refused:
+        with_settings(recipe, ["speaker_marks=true"])
+    assert refused.value.remedy
+    options = parser().parse_args(["--data", "x", "--model", "y", "--output", "z", "--chat-template"])
+    assert build_recipe(options) == recipe
 
 
 def test_adapters_get_a_rate_of_their_own_unless_it_is_set() -> None:
