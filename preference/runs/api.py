@@ -60,8 +60,8 @@ class TrainingsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Start a training; poll its `state` and `curve/`. Cancel it as the job with its id; resume with `resume/`.
 
-        Codes: invalid (recipe, changes, snapshot, question, models, is_lora), not_found (model), no_authoring,
-        no_labelling, no_base, wrong_kind, not_ready, file_gone (snapshot), id_in_use.
+        Codes: invalid (recipe, changes, snapshot, question, models, is_lora, processes), not_found (model),
+        no_authoring, no_labelling, no_base, wrong_kind, not_ready, file_gone (snapshot), id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)

@@ -10,7 +10,7 @@ from preference.registry.models import ModelKind
 from preference.runs.assessor_options import BASELINES
 from preference.runs.models import TrainingRun
 from preference.runs.selectors import MOST_POINTS
-from preference.runs.trainers import recipe_names
+from preference.runs.trainers import MOST_PROCESSES, recipe_names
 
 LARGEST_SEED = 2**31 - 1
 
@@ -45,6 +45,14 @@ class TrainingInput(StrictSerializer):
     )
     is_lora = serializers.BooleanField(default=False, help_text="Train adapters and the head only.")
     seed = serializers.IntegerField(default=1, min_value=0, max_value=LARGEST_SEED)
+    processes = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_PROCESSES,
+        help_text="joint, paireval: processes that divide every step. Default: one for each GPU of the worker's "
+        "machine, on a CPU one.",
+    )
     question = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -111,7 +119,7 @@ class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
         model = TrainingRun
         fields = [
             "id", "project", "number", "kind", "snapshot", "parent", "base", "recipe", "changes", "options", "is_lora",
-            "seed", "state",
+            "seed", "processes", "state",
             "done", "total", "error", "remedy", "layout", "message", "latest", "model", "has_files", "started_by",
             "created_at", "ended_at",
         ]  # fmt: skip

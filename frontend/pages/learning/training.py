@@ -132,6 +132,7 @@ def _start(request: HttpRequest, user: User, project: Project) -> HttpResponse:
             changes=form.changes(),
             is_lora=values["is_lora"],
             seed=values["seed"],
+            processes=values["processes"],
         )
     except Refusal as refusal:
         form.add_error(None, str(refusal))

@@ -29,6 +29,7 @@ from preference.training.common.output import (
     sha256_of,
 )
 from preference.training.common.progress import Progress
+from preference.training.common.sharding import AUTO
 from preference.training.common.step_trainer import StepTrainer
 from preference.training.common.stopping import Stopped
 from preference.training.common.trackers import integrations, parameters_of
@@ -74,6 +75,7 @@ def arguments_of_run(options: argparse.Namespace, recipe: RunSettings, output: O
         precision=recipe.precision,
         clip=recipe.clip,
         seed=recipe.seed,
+        sharding=getattr(recipe, "sharding", AUTO),
         report_to=integrations(getattr(options, "report_to", [])),
     )
 
@@ -234,8 +236,8 @@ def base_version(source: str, config: Any) -> str:
     return str(getattr(config, "_commit_hash", None) or "unknown")
 
 
-def describe_weights(progress: Progress, about: Explanation, model: torch.nn.Module, module: str) -> None:
-    """Print, before the first step, which weights are trained where, and the notes. module: of `python -m`."""
+def describe_weights(progress: Progress, about: Explanation, model: torch.nn.Module) -> None:
+    """Print, before the first step, which weights are trained where, and the notes."""
     total = sum(weight.numel() for weight in model.parameters())
     trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
     share = "all" if trained == total else f"{trained / 1e6:.2f} M"
@@ -247,4 +249,4 @@ def describe_weights(progress: Progress, about: Explanation, model: torch.nn.Mod
         progress.say(note)
     gpus = torch.cuda.device_count() if about["device"] == "cuda" else 0
     if about["processes"] == 1 < gpus:
-        progress.say(f"One of {gpus} GPUs is used; for all: torchrun --nproc-per-node {gpus} -m {module} …")
+        progress.say(f"One of {gpus} GPUs is used.")

@@ -97,7 +97,7 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
     explanation["prompt_format"] = prompt_format(model.tokenizer, encoder)
     amount = f"{len(dialogues)} dialogues, {plan.quadruples} quadruples an epoch, {plan.steps} steps of {recipe.batch}."
     begin_run(explanation, args, session, free=FREE, before=BEFORE, amount=amount)
-    describe_weights(session.progress, explanation, model, "preference.training.joint")
+    describe_weights(session.progress, explanation, model)
     return JointTrainer(
         model,
         args,
