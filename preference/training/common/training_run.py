@@ -17,6 +17,7 @@ from preference.training.common import checkpoints
 from preference.training.common.arguments import RunArguments, training_arguments
 from preference.training.common.command import TrainingSession
 from preference.training.common.errors import TrainingError
+from preference.training.common.frozen_weights import FP32, check_frozen_weights, widen_trained
 from preference.training.common.lora import add_adapters, merge_adapters
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
@@ -69,7 +70,7 @@ class RunSettings(WeightSettings, DescribedRecipe, Protocol):
 
 def arguments_of_run(options: argparse.Namespace, recipe: RunSettings, output: OutputFolder) -> RunArguments:
     """Arguments of transformers' Trainer. options: those of add_run_options. Raises TrainingError."""
-    return training_arguments(
+    args = training_arguments(
         output.checkpoints,
         device=options.device,
         precision=recipe.precision,
@@ -78,6 +79,9 @@ def arguments_of_run(options: argparse.Namespace, recipe: RunSettings, output: O
         sharding=getattr(recipe, "sharding", AUTO),
         report_to=integrations(getattr(options, "report_to", [])),
     )
+    frozen = getattr(recipe, "frozen_weights", FP32)
+    check_frozen_weights(frozen, device=args.device.type, bf16=args.bf16)
+    return args
 
 
 def explain_run(
@@ -128,6 +132,7 @@ def prepare_weights(model: Any, recipe: WeightSettings) -> None:
     if recipe.lora_rank:
         torch.manual_seed(recipe.seed)
         add_adapters(backbone, rank=recipe.lora_rank, alpha=recipe.lora_alpha, dropout=recipe.lora_dropout)
+        widen_trained(backbone)
     if recipe.recompute:
         backbone.activation_checkpointing_enable({"use_reentrant": False})
     # The classes of layers that FSDP wraps one by one; it looks for them on the outermost module.

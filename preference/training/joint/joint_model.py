@@ -109,14 +109,15 @@ class JointModel(nn.Module):
         seed: int = 0,
         dtype: str = "float32",
         dialogue_format: DialogueFormat | None = None,
+        **options: Any,
     ) -> JointModel:
         """Load a folder written here or by transformers, or a hub id; on the CPU, in training mode.
 
         seed: of the head, if the folder has none. dialogue_format: None for the one that the model was trained with.
-        Raises TrainingError if anything is missing or does not fit.
+        options: of transformers' from_pretrained. Raises TrainingError if anything is missing or does not fit.
         """
         try:
-            loaded = load(str(source), "cpu", dtype)
+            loaded = load(str(source), "cpu", dtype, **options)
             chosen = loaded.dialogue_format if dialogue_format is None else dialogue_format
             if chosen.chat_template:
                 _keep_template(loaded.model, loaded.tokenizer)
@@ -126,7 +127,9 @@ class JointModel(nn.Module):
         if not chosen.chat_template:
             loaded.tokenizer.chat_template = None
         head = None if loaded.head is None else _linear(loaded.head)
-        model = cls(loaded.model.requires_grad_(True), loaded.tokenizer, head, seed=seed)
+        for weight in loaded.model.parameters():
+            weight.requires_grad_(weight.is_floating_point())  # quantised ones are whole numbers
+        model = cls(loaded.model, loaded.tokenizer, head, seed=seed)
         model.dialogue_format = chosen
         model.notes += notes
         return model.train()
