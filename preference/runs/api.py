@@ -19,12 +19,15 @@ from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import validated_input, validated_query
 from preference.data.selectors.snapshots import snapshot_for
 from preference.registry.selectors.bases import selectable_bases
+from preference.runs.memory import memory_of_training
 from preference.runs.selectors import curve_of, log_of, run_for, runs_of
 from preference.runs.serializers import (
     BasesQuery,
     BasesSerializer,
     CurveQuery,
     CurveSerializer,
+    MemoryInput,
+    MemorySerializer,
     TrainingInput,
     TrainingSerializer,
 )
@@ -89,6 +92,20 @@ class BasesView(APIView):
         return Response({"bases": bases})
 
 
+class MemoryView(APIView):
+    @extend_schema(tags=TAG, operation_id="trainings_memory", request=MemoryInput, responses=MemorySerializer)
+    def post(self, request: Request, slug: str) -> Response:
+        """How much memory a joint training would take at its peak, from the model's configuration alone.
+
+        Compared with the machine that answers. Nothing is stored. Codes: invalid (recipe, changes, is_lora, processes),
+        not_found (model), no_authoring, no_base, wrong_kind, not_plannable, file_gone.
+        """
+        user = person(request)
+        project = project_for(user, slug, Capability.TRAIN)
+        found = memory_of_training(project=project, actor=user, **validated_input(MemoryInput, request))
+        return Response(MemorySerializer(found).data)
+
+
 class TrainingView(APIView):
     @extend_schema(tags=TAG, operation_id="trainings_read", responses=TrainingSerializer)
     def get(self, request: Request, pk: UUID) -> Response:
@@ -141,6 +158,7 @@ class FilesView(APIView):
 urlpatterns = [
     path("projects/<slug:slug>/training-runs/", TrainingsView.as_view()),
     path("projects/<slug:slug>/training-runs/bases/", BasesView.as_view()),
+    path("projects/<slug:slug>/training-runs/memory/", MemoryView.as_view()),
     path("training-runs/<uuid:pk>/", TrainingView.as_view()),
     path("training-runs/<uuid:pk>/curve/", CurveView.as_view()),
     path("training-runs/<uuid:pk>/log/", LogView.as_view()),

@@ -161,6 +161,17 @@ class TrainingForm(forms.Form):
             else False
         )
 
+    def choices(self) -> dict[str, Any]:
+        """Arguments of start_training and memory_of_training, as far as they are valid."""
+        values: Mapping[str, Any] = self.cleaned_data if self.is_bound else self.initial
+        return {
+            "model": values.get("other") or values.get("model") or "",
+            "recipe": values.get("recipe") or "",
+            "changes": self.changes() if self.is_bound else {},
+            "is_lora": bool(values.get("is_lora")),
+            "processes": values.get("processes"),
+        }
+
     def changes(self) -> dict[str, Any]:
         """The entered settings that are valid, by name: what differs from the recipe."""
         typed = {name: self.cleaned_data.get(name) for name in SETTINGS}

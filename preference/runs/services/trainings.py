@@ -65,7 +65,7 @@ def start_training(
     recipe = recipe or trainer.default_recipe
     settings = check_changes(trainer, recipe, changes or {}, is_lora=is_lora, seed=seed)
     seed = settings.pop("seed", seed)
-    _check_processes(trainer, processes)
+    check_processes(trainer, processes)
     options: dict[str, Any] = {}
     if trainer.kind == ModelKind.ASSESSOR:
         options = check_assessor_options(snapshot, question, models, has_base=bool(model))
@@ -152,7 +152,15 @@ def _store_run(
 def check_changes(
     trainer: Trainer, name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int
 ) -> dict[str, Any]:
-    """The changes with the recipe's types: a command line sends "32" for 32.
+    """The changes with the recipe's types: a command line sends "32" for 32. Raises Invalid as changed_recipe."""
+    changed = changed_recipe(trainer, name, changes, is_lora=is_lora, seed=seed)
+    return {name.strip(): getattr(changed, name.strip()) for name in changes}
+
+
+def changed_recipe(
+    trainer: Trainer, name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int
+) -> Any:
+    """The recipe with its changes.
 
     Raises Invalid for an unknown recipe, a setting out of bounds, or LoRA where the recipe decides about it.
     """
@@ -168,13 +176,13 @@ def check_changes(
     if is_lora:
         recipe = _with_lora(trainer, recipe)
     try:
-        changed = with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
+        return with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
     except TrainingError as error:
         raise Invalid(error.cause, error.remedy, field="changes") from error
-    return {name.strip(): getattr(changed, name.strip()) for name in changes}
 
 
-def _check_processes(trainer: Trainer, processes: int | None) -> None:
+def check_processes(trainer: Trainer, processes: int | None) -> None:
+    """Raise Invalid (processes) for a number that is out of bounds, or not for this kind of model."""
     if processes is None:
         return
     if not trainer.takes_processes:

@@ -136,8 +136,8 @@ def _bytes_saved(shape: ModelShape, recipe: JointRecipe, *, device: str, bf16: b
     width = 2 if bf16 else 4
     # Inputs of the linear layers: in fp32 those of one norm are one tensor, in bf16 each has a copy of its own.
     inputs = width * hidden * ((5 if shape.is_gated else 2) if bf16 else 2)
-    # SDPA: queries, keys and values, its result, and a contiguous copy of the result for the next layer. In blocks, each
-    # has its own keys; a dense mask on a GPU takes a copy of the keys for every head.
+    # SDPA: queries, keys and values, its result, and a contiguous copy of the result for the next layer. In blocks,
+    # each has its own keys; a dense mask on a GPU takes a copy of the keys for every head.
     attention = width * (3 * queries + int(2 * (KEYS_OF_A_BLOCK * keys if device == "cpu" else queries)))
     # gate, silu(gate), up, and their product; or the input of GELU, three steps of it, and its result.
     feed_forward = width * inner * (4 if shape.is_gated else 5)

@@ -14,7 +14,19 @@ from preference.training.common.messages import gettext as _
 
 # Three matrices in the feed-forward network (SwiGLU and its like), rotary positions, RMSNorm.
 GATED = frozenset(
-    {"llama", "mistral", "qwen2", "qwen3", "phi3", "gemma", "gemma2", "gemma3_text", "granite", "olmo2", "smollm3"}
+    {
+        "llama",
+        "mistral",
+        "qwen2",
+        "qwen3",
+        "phi3",
+        "gemma",
+        "gemma2",
+        "gemma3_text",
+        "granite",
+        "olmo2",
+        "smollm3",
+    }
 )
 NORMS_ON_HEADS = frozenset({"qwen3", "gemma3_text"})
 # Two matrices, learned positions, LayerNorm, a bias in every layer.

@@ -40,9 +40,13 @@ def test_weights_and_adapters_are_those_of_the_model(kind: str) -> None:
     shape = shape_of(config.to_dict())
     assert shape.weights == pytest.approx(sum(weight.numel() for weight in model.parameters()), rel=0.003)
     with torch.device("meta"):
-        inject_adapter_in_model(LoraConfig(r=4, target_modules="all-linear", fan_in_fan_out=kind == "gpt2"), model)
+        inject_adapter_in_model(
+            LoraConfig(r=4, target_modules="all-linear", fan_in_fan_out=kind == "gpt2"), model
+        )
     adapters = sum(weight.numel() for name, weight in model.named_parameters() if "lora_" in name)
-    output_layer = 4 * (96 + 3000)  # peft knows the classes of transformers only; training leaves this layer out
+    output_layer = 4 * (
+        96 + 3000
+    )  # peft knows the classes of transformers only; training leaves this layer out
     assert shape.adapter_weights(4) in (adapters, adapters - output_layer)
 
 
