@@ -18,7 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ CASES = [
     Case("28m", settings=("precision=bf16",)),
     Case("wide", settings=("loss_chunk=64",)),
     Case("wide", settings=("loss_chunk=100000",)),
+    Case("wide", is_lora=True, settings=("loss_chunk=64",)),
+    Case("wide", is_lora=True, settings=("loss_chunk=100000",)),
 ]
 
 
@@ -80,15 +82,20 @@ class Measured:
         return self.planned / self.peak - 1
 
 
-def measure(case: Case, folder: Path, device: str = "cpu") -> Measured:
-    """Train in a process of its own; folder: of models and data, which are made if they are not there."""
+def measure(
+    case: Case, folder: Path, device: str = "cpu", *, allocator: Mapping[str, str] = RETURNED
+) -> Measured:
+    """Train in a process of its own; folder: of models and data, which are made if they are not there.
+
+    allocator: variables that glibc reads.
+    """
     for size in ("tiny", case.size):
         write_model(size, folder)
     write_dialogues(folder / "dialogues.jsonl")
     asked = {"size": case.size, "folder": str(folder), "device": device, "recipe": case.recipe_arguments}
     ended = subprocess.run(
         [sys.executable, "-m", "benchmarks.training_memory", "--measure", json.dumps(asked)],
-        env=os.environ | RETURNED | {"OMP_NUM_THREADS": "1"},
+        env={**os.environ, **allocator, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,
@@ -189,13 +196,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_line(__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--cases", type=int, default=len(CASES), metavar="N", help="only the first N")
+    parser.add_argument(
+        "--keeping", action="store_true", help="leave glibc's default, which keeps freed memory"
+    )
     parser.add_argument("--measure", type=json.loads, metavar="JSON", help="used by the benchmark itself")
     options = parser.parse_args(arguments)
     if options.measure:
         print(measure_here(options.measure))
         return
     with tempfile.TemporaryDirectory() as folder:
-        found = [measure(case, Path(folder), options.device) for case in CASES[: options.cases]]
+        allocator = {} if options.keeping else RETURNED
+        found = [
+            measure(case, Path(folder), options.device, allocator=allocator)
+            for case in CASES[: options.cases]
+        ]
     rows = [
         {
             "case": one.case.name,

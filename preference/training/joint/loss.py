@@ -72,7 +72,7 @@ def token_losses_in_chunks(
     def losses(some_hidden: Tensor, some_targets: Tensor) -> Tensor:
         return token_losses(output_layer(some_hidden), some_targets)
 
-    parts = zip(hidden.split(chunk), targets.split(chunk), strict=True)
+    parts = zip(torch.split(hidden, chunk), torch.split(targets, chunk), strict=True)
     return torch.cat(
         # The output layer draws no random numbers, so their state need not be kept.
         [checkpoint(losses, *part, use_reentrant=False, preserve_rng_state=False) for part in parts]

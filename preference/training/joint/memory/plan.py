@@ -28,7 +28,7 @@ BUDGETS: Final = {"cuda": 16_384, "cpu": 1024}  # tokens of a micro-batch, unles
 FOUR_BIT_BYTES: Final = 0.5 + 1 / 64 + 4 / (64 * 256)
 ROW_TOKENS: Final = 2048  # of a dense mask, at most
 # Of the tokens of a dialogue tree: of three replies a turn one is learned.
-LEARNED_SHARE: Final = 0.4
+LEARNED_SHARE: Final = 1 / 3
 # A block of 96 queries multiplies with about 250 keys (see shared_context.attention), and holds a copy of these.
 KEYS_OF_A_BLOCK: Final = 250 / 96
 
@@ -155,14 +155,19 @@ def _activations(shape: ModelShape, recipe: JointRecipe, saved: int, tokens: int
 
 
 def _logits(shape: ModelShape, recipe: JointRecipe, tokens: int, *, bf16: bool) -> int:
-    held = min(recipe.loss_chunk, int(LEARNED_SHARE * tokens))
-    return held * shape.vocabulary * (4 * 3 + (2 if bf16 else 0))
+    return min(recipe.loss_chunk, _learned(tokens)) * shape.vocabulary * (4 * 3 + (2 if bf16 else 0))
+
+
+def _learned(tokens: int) -> int:
+    """Target tokens of a micro-batch, about."""
+    return int(LEARNED_SHARE * tokens)
 
 
 def _passing(shape: ModelShape, recipe: JointRecipe, tokens: int, *, bf16: bool) -> int:
     """Gradients that are neither of weights that have theirs already, nor of logits."""
     width = 2 if bf16 else 4
     through_a_layer = tokens * width * (2 * shape.inner + 2 * shape.hidden)
-    # The output layer's own gradient, before it is added to the others.
-    output_layer = 0 if recipe.lora_rank else 4 * shape.vocabulary * shape.hidden
+    # The output layer's own gradient before it is added to others; that of a chunk is first added to the last one's.
+    buffers = 2 if _learned(tokens) > recipe.loss_chunk else 1
+    output_layer = 0 if recipe.lora_rank else buffers * 4 * shape.vocabulary * shape.hidden
     return max(through_a_layer if recipe.recompute else 0, output_layer)
