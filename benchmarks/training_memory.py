@@ -107,12 +107,12 @@ def measure(
 def plan(case: Case, folder: Path, device: str) -> int:
     from preference.training.joint.command import build_recipe, parser
     from preference.training.joint.memory.plan import plan_memory
-    from preference.training.joint.memory.shape import shape_of
+    from preference.training.joint.memory.sizes import sizes_of
 
     config = json.loads((folder / case.size / "config.json").read_text())
     options = parser().parse_args([*case.recipe_arguments, "--data", "-", "--model", "-", "--output", "-"])
     recipe = build_recipe(options)
-    return plan_memory(shape_of(config), recipe, device=device, bf16=recipe.precision == "bf16").peak
+    return plan_memory(sizes_of(config), recipe, device=device, bf16=recipe.precision == "bf16").peak
 
 
 def write_model(size: str, folder: Path) -> None:

@@ -17,7 +17,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.joint.memory.machine import Machine, this_machine
 from preference.training.joint.memory.plan import MemoryPlan, plan_memory
-from preference.training.joint.memory.shape import shape_of
+from preference.training.joint.memory.sizes import sizes_of
 from preference.training.joint.recipe import JointRecipe
 
 # Of a process, beside the plan: PyTorch and its libraries; on a GPU the context of CUDA.
@@ -69,9 +69,9 @@ def assess(
     machine = this_machine()
     chosen = device or machine.device
     count = processes or (max(1, len(machine.gpus)) if chosen == "cuda" else 1)
-    shape = shape_of(read_config(source, may_download=may_download))
+    sizes = sizes_of(read_config(source, may_download=may_download))
     bf16 = recipe.precision == "bf16" or (recipe.precision == "auto" and chosen == "cuda")
-    plan = plan_memory(shape, recipe, device=chosen, bf16=bf16, processes=count)
+    plan = plan_memory(sizes, recipe, device=chosen, bf16=bf16, processes=count)
     return Assessment(plan, machine, _available(machine, chosen, count))
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from preference.training.joint.memory.shape import ModelShape
+from preference.training.joint.memory.sizes import ModelSizes
 from preference.training.joint.recipe import JointRecipe
 
 BUDGETS: Final = {"cuda": 16_384, "cpu": 1024}  # tokens of a micro-batch, unless the recipe says
@@ -75,18 +75,18 @@ class MemoryPlan:
 
 
 def plan_memory(
-    shape: ModelShape, recipe: JointRecipe, *, device: str, bf16: bool, processes: int = 1
+    sizes: ModelSizes, recipe: JointRecipe, *, device: str, bf16: bool, processes: int = 1
 ) -> MemoryPlan:
     """device: cpu or cuda. bf16: whether the run computes in it; processes: of one machine, one for each GPU."""
     tokens = recipe.token_budget or BUDGETS[device]
-    trained = shape.adapter_weights(recipe.lora_rank) + shape.hidden if recipe.lora_rank else shape.weights
-    held = _weight_bytes(shape, recipe, bf16=bf16)
+    trained = sizes.adapter_weights(recipe.lora_rank) + sizes.hidden if recipe.lora_rank else sizes.weights
+    held = _weight_bytes(sizes, recipe, bf16=bf16)
     shards = processes if recipe.sharding != "auto" else 1
-    gathered = 0 if shards == 1 else (2 * 4 * shape.linear_weights // shape.layers + 4 * shape.embeddings)
+    gathered = 0 if shards == 1 else (2 * 4 * sizes.linear_weights // sizes.layers + 4 * sizes.embeddings)
     gradients = 4 * trained // shards
     if processes > 1 and shards == 1:
         gradients *= 2
-    saved = _bytes_saved(shape, recipe, device=device, bf16=bf16)
+    saved = _bytes_saved(sizes, recipe, device=device, bf16=bf16)
     return MemoryPlan(
         device=device,
         processes=processes,
@@ -95,67 +95,67 @@ def plan_memory(
         weights=held // shards + gathered,
         gradients=gradients,
         moments=8 * trained // shards,
-        activations=_activations(shape, recipe, saved, tokens, device=device),
-        logits=_logits(shape, recipe, tokens, bf16=bf16),
-        passing=_passing(shape, recipe, tokens, bf16=bf16),
-        while_loading=0 if device == "cpu" else _bytes_while_loading(shape, recipe),
-        total_weights=shape.weights,
+        activations=_activations(sizes, recipe, saved, tokens, device=device),
+        logits=_logits(sizes, recipe, tokens, bf16=bf16),
+        passing=_passing(sizes, recipe, tokens, bf16=bf16),
+        while_loading=0 if device == "cpu" else _bytes_while_loading(sizes, recipe),
+        total_weights=sizes.weights,
         trained_weights=trained,
     )
 
 
-def _weight_bytes(shape: ModelShape, recipe: JointRecipe, *, bf16: bool) -> int:
+def _weight_bytes(sizes: ModelSizes, recipe: JointRecipe, *, bf16: bool) -> int:
     """Of all weights, adapters and copies among them."""
-    adapters = 4 * shape.adapter_weights(recipe.lora_rank) if recipe.lora_rank else 0
-    others = shape.weights - shape.linear_weights
+    adapters = 4 * sizes.adapter_weights(recipe.lora_rank) if recipe.lora_rank else 0
+    others = sizes.weights - sizes.linear_weights
     if recipe.frozen_weights == "bf16":
-        return adapters + 2 * shape.weights
+        return adapters + 2 * sizes.weights
     if recipe.frozen_weights == "4bit":
-        return adapters + 2 * others + int(FOUR_BIT_BYTES * shape.linear_weights)
+        return adapters + 2 * others + int(FOUR_BIT_BYTES * sizes.linear_weights)
     copies = 0
     if bf16:
         # The backward pass of a recomputed layer needs the copies of that layer only, unless autocast keeps them all.
-        layers = 1 if recipe.recompute and recipe.lora_rank else shape.layers
-        copies = 2 * (shape.linear_weights * layers // shape.layers + shape.vocabulary * shape.hidden)
-    return adapters + 4 * shape.weights + copies
+        layers = 1 if recipe.recompute and recipe.lora_rank else sizes.layers
+        copies = 2 * (sizes.linear_weights * layers // sizes.layers + sizes.vocabulary * sizes.hidden)
+    return adapters + 4 * sizes.weights + copies
 
 
-def _bytes_while_loading(shape: ModelShape, recipe: JointRecipe) -> int:
+def _bytes_while_loading(sizes: ModelSizes, recipe: JointRecipe) -> int:
     """A model is loaded on the CPU first; quantised weights go to the GPU one by one."""
-    return {"fp32": 4, "bf16": 2, "4bit": 0}[recipe.frozen_weights] * shape.weights
+    return {"fp32": 4, "bf16": 2, "4bit": 0}[recipe.frozen_weights] * sizes.weights
 
 
-def _bytes_saved(shape: ModelShape, recipe: JointRecipe, *, device: str, bf16: bool) -> int:
+def _bytes_saved(sizes: ModelSizes, recipe: JointRecipe, *, device: str, bf16: bool) -> int:
     """What autograd keeps of a token in one layer until its backward pass."""
     trains_all = not recipe.lora_rank
-    hidden, inner, queries, keys = shape.hidden, shape.inner, shape.queries, shape.keys
+    hidden, inner, queries, keys = sizes.hidden, sizes.inner, sizes.queries, sizes.keys
     # Two norms: the input, and, where their own weights are trained, the normalised input. Both in fp32.
     norms = 4 * 2 * hidden * (2 if trains_all else 1)
-    if shape.has_norms_on_heads:
+    if sizes.has_norms_on_heads:
         norms += 4 * (queries + keys) * (2 if trains_all else 1)
     width = 2 if bf16 else 4
     # Inputs of the linear layers: in fp32 those of one norm are one tensor, in bf16 each has a copy of its own.
-    inputs = width * hidden * ((5 if shape.is_gated else 2) if bf16 else 2)
+    inputs = width * hidden * ((5 if sizes.is_gated else 2) if bf16 else 2)
     # SDPA: queries, keys and values, its result, and a contiguous copy of the result for the next layer. In blocks,
     # each has its own keys; a dense mask on a GPU takes a copy of the keys for every head.
     attention = width * (3 * queries + int(2 * (KEYS_OF_A_BLOCK * keys if device == "cpu" else queries)))
     # gate, silu(gate), up, and their product; or the input of GELU, three steps of it, and its result.
-    feed_forward = width * inner * (4 if shape.is_gated else 5)
+    feed_forward = width * inner * (4 if sizes.is_gated else 5)
     if bf16 and recipe.lora_rank:
         attention += width * queries
         feed_forward += width * inner
     return norms + inputs + attention + feed_forward
 
 
-def _activations(shape: ModelShape, recipe: JointRecipe, saved: int, tokens: int, *, device: str) -> int:
+def _activations(sizes: ModelSizes, recipe: JointRecipe, saved: int, tokens: int, *, device: str) -> int:
     mask = 5 * tokens * min(tokens, ROW_TOKENS) if device == "cuda" else 0
     if recipe.recompute:
-        return tokens * (4 * shape.hidden * shape.layers + saved) + mask
-    return tokens * saved * shape.layers + mask
+        return tokens * (4 * sizes.hidden * sizes.layers + saved) + mask
+    return tokens * saved * sizes.layers + mask
 
 
-def _logits(shape: ModelShape, recipe: JointRecipe, tokens: int, *, bf16: bool) -> int:
-    return min(recipe.loss_chunk, _learned(tokens)) * shape.vocabulary * (4 * 3 + (2 if bf16 else 0))
+def _logits(sizes: ModelSizes, recipe: JointRecipe, tokens: int, *, bf16: bool) -> int:
+    return min(recipe.loss_chunk, _learned(tokens)) * sizes.vocabulary * (4 * 3 + (2 if bf16 else 0))
 
 
 def _learned(tokens: int) -> int:
@@ -163,11 +163,11 @@ def _learned(tokens: int) -> int:
     return int(LEARNED_SHARE * tokens)
 
 
-def _passing(shape: ModelShape, recipe: JointRecipe, tokens: int, *, bf16: bool) -> int:
+def _passing(sizes: ModelSizes, recipe: JointRecipe, tokens: int, *, bf16: bool) -> int:
     """Gradients that are neither of weights that have theirs already, nor of logits."""
     width = 2 if bf16 else 4
-    through_a_layer = tokens * width * (2 * shape.inner + 2 * shape.hidden)
+    through_a_layer = tokens * width * (2 * sizes.inner + 2 * sizes.hidden)
     # The output layer's own gradient before it is added to others; that of a chunk is first added to the last one's.
     buffers = 2 if _learned(tokens) > recipe.loss_chunk else 1
-    output_layer = 0 if recipe.lora_rank else buffers * 4 * shape.vocabulary * shape.hidden
+    output_layer = 0 if recipe.lora_rank else buffers * 4 * sizes.vocabulary * sizes.hidden
     return max(through_a_layer if recipe.recompute else 0, output_layer)

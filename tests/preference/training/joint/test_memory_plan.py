@@ -18,7 +18,7 @@ from preference.training.joint.memory.assessment import OWN, assess, read_config
 from preference.training.joint.memory.command import DOES_NOT_FIT, main
 from preference.training.joint.memory.machine import GPU, Machine, visible_gpus
 from preference.training.joint.memory.plan import MemoryPlan, plan_memory
-from preference.training.joint.memory.shape import shape_of
+from preference.training.joint.memory.sizes import sizes_of
 from preference.training.joint.recipe import diamante, with_lora
 
 GB = 10**9
@@ -30,7 +30,7 @@ QWEN_7B = {
 
 def planned(*settings: str, processes: int = 1, lora: bool = True, device: str = "cuda") -> MemoryPlan:
     recipe = with_settings(with_lora(diamante()) if lora else diamante(), settings)
-    return plan_memory(shape_of(QWEN_7B), recipe, device=device, bf16=device == "cuda", processes=processes)
+    return plan_memory(sizes_of(QWEN_7B), recipe, device=device, bf16=device == "cuda", processes=processes)
 
 
 def test_a_model_of_7_billion_weights_with_adapters_in_bf16_takes_about_24_gigabytes() -> None:

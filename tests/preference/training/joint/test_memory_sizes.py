@@ -10,7 +10,7 @@ from peft import LoraConfig, inject_adapter_in_model
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from preference.training.common.errors import TrainingError
-from preference.training.joint.memory.shape import shape_of
+from preference.training.joint.memory.sizes import sizes_of
 
 COMMON = {
     "vocab_size": 3000, "hidden_size": 96, "num_hidden_layers": 3, "num_attention_heads": 6,
@@ -37,8 +37,8 @@ def test_weights_and_adapters_are_those_of_the_model(kind: str) -> None:
     build: Any = AutoModelForCausalLM.from_config
     with torch.device("meta"):
         model = build(config)
-    shape = shape_of(config.to_dict())
-    assert shape.weights == pytest.approx(sum(weight.numel() for weight in model.parameters()), rel=0.003)
+    sizes = sizes_of(config.to_dict())
+    assert sizes.weights == pytest.approx(sum(weight.numel() for weight in model.parameters()), rel=0.003)
     with torch.device("meta"):
         inject_adapter_in_model(
             LoraConfig(r=4, target_modules="all-linear", fan_in_fan_out=kind == "gpt2"), model
@@ -47,15 +47,15 @@ def test_weights_and_adapters_are_those_of_the_model(kind: str) -> None:
     output_layer = 4 * (
         96 + 3000
     )  # peft knows the classes of transformers only; training leaves this layer out
-    assert shape.adapter_weights(4) in (adapters, adapters - output_layer)
+    assert sizes.adapter_weights(4) in (adapters, adapters - output_layer)
 
 
 def test_an_unknown_architecture_is_named() -> None:
     with pytest.raises(TrainingError, match="architecture mamba cannot be planned") as refused:
-        shape_of({"model_type": "mamba"})
+        sizes_of({"model_type": "mamba"})
     assert "token_budget" in refused.value.remedy
 
 
 def test_a_missing_size_is_named() -> None:
     with pytest.raises(TrainingError, match="does not say num_attention_heads"):
-        shape_of({"model_type": "llama", "hidden_size": 8})
+        sizes_of({"model_type": "llama", "hidden_size": 8})
