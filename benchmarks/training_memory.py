@@ -56,7 +56,6 @@ class Case:
 CASES = [
     Case("28m"),
     Case("28m", settings=RECOMPUTED),
-    Case("28m", settings=("token_budget=2048",)),
     Case("28m", is_lora=True),
     Case("28m", is_lora=True, settings=RECOMPUTED),
     Case("28m", is_lora=True, settings=ROUNDED),
