@@ -87,7 +87,7 @@ class ModelSizes:
 
 
 def sizes_of(config: Mapping[str, Any]) -> ModelSizes:
-    """The sizes of the model that a config.json describes. Raises TrainingError for an architecture that is not known here."""
+    """Those of the model that a config.json describes. Raises TrainingError for an unknown architecture."""
     text: Mapping[str, Any] = config.get("text_config") or config
     kind = str(text.get("model_type", ""))
     try:
