@@ -75,10 +75,11 @@ def run_in_processes(launch: Launch, processes: int, options: argparse.Namespace
 
     They report the run themselves, in state.json and on stderr; a process that died cannot, and is reported here.
     """
-    from torch.distributed import run as torchrun
+    import torch.distributed.run
     from torch.distributed.elastic.multiprocessing import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
+    torchrun: Any = torch.distributed.run
     words = torchrun.parse_args(_arguments_of_torchrun(launch, processes, options))
     try:
         torchrun.run(words)
