@@ -25,6 +25,8 @@ from preference.training.common.progress import Progress
 
 # Seconds for a checkpoint after a signal. Whoever sent it has less patience, and kills all processes.
 STOP_SECONDS = 600
+# What torchrun sets, and accelerate also for a single process.
+LAUNCHED = {"LOCAL_RANK", "ACCELERATE_DYNAMO_BACKEND"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def count_processes(options: argparse.Namespace) -> int:
 
     options: with device and processes. Raises TrainingError for more processes than GPUs.
     """
-    if "LOCAL_RANK" in os.environ:
+    if LAUNCHED & os.environ.keys():
         return 1
     # Imported here because PyTorch takes seconds to load, and a wrong option is to be reported at once.
     import torch

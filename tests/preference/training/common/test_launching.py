@@ -97,8 +97,10 @@ def test_every_visible_gpu_has_a_process(
     monkeypatch.delenv("LOCAL_RANK", raising=False)
     monkeypatch.setattr("torch.cuda.device_count", lambda: gpus)
     assert count_processes(options) == count
-    monkeypatch.setenv("LOCAL_RANK", "0")
-    assert count_processes(options) == 1  # a launcher has started this one
+    for set_by_launcher in ("LOCAL_RANK", "ACCELERATE_DYNAMO_BACKEND"):
+        with monkeypatch.context() as launched:
+            launched.setenv(set_by_launcher, "0")
+            assert count_processes(options) == 1
 
 
 @pytest.mark.parametrize(
