@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     options = parser().parse_args(arguments)
-    options.seed = None
+    options.seed, options.chat_template = None, False  # neither takes memory
     try:
         found = assess(
             options.model,
