@@ -11,6 +11,7 @@ import time
 BENCHMARKS: dict[str, list[str]] = {
     "candidates": ["--rounds", "2"],
     "joint_training": ["--model-size", "5m", "--rounds", "1"],
+    "training_memory": ["--cases", "1"],
     "candidate_scoring": ["--rounds", "3"],
     "paireval": ["--model-size", "5m", "--rounds", "1"],
     "waiting": ["--turns", "12"],

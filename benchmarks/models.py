@@ -11,6 +11,11 @@ SIZES: dict[str, dict[str, Any]] = {
         "vocab_size": 8192, "hidden_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8,
         "num_key_value_heads": 4, "intermediate_size": 1408,
     },
+    # The vocabulary of a model of several languages: its logits are the largest tensor.
+    "wide": {
+        "vocab_size": 80_000, "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "intermediate_size": 704,
+    },
     "5m": {
         "vocab_size": 4096, "hidden_size": 256, "num_hidden_layers": 6, "num_attention_heads": 4,
         "num_key_value_heads": 2, "intermediate_size": 704,

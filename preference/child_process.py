@@ -5,6 +5,7 @@ A crash, an out-of-memory kill or a cancellation does not end the worker, and th
 
 import contextlib
 import fcntl
+import itertools
 import logging
 import math
 import os
@@ -99,7 +100,7 @@ def follow(
                 asked, deadline = stop, time.monotonic() + patience
                 process.terminate()
             if time.monotonic() > deadline:
-                process.kill()
+                kill_tree(process.pid)
             time.sleep(LOOK_EVERY)
     finally:
         _end(process, patience)
@@ -135,8 +136,20 @@ def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
     try:
         process.wait(patience)
     except subprocess.TimeoutExpired:
-        process.kill()
+        kill_tree(process.pid)
         process.wait()
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all that it has started."""
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for member in family:  # parents first, or they would start others
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.kill()
 
 
 def wait_for_orphan(folder: Path, progress: Progress, lock: str) -> None:
@@ -172,14 +185,24 @@ def _is_locked(path: Path) -> bool:
 
 
 def kill_orphan(folder: Path) -> None:
-    """Kill the process that start() began in this folder, unless it has ended and its pid was reused."""
-    try:
+    """Kill the process that start() began in this folder, unless it has ended and its pid was reused.
+
+    Also processes that it had started to write there, if it has left them behind.
+    """
+    with contextlib.suppress(OSError, ValueError, psutil.Error):
         process = psutil.Process(int((folder / PID_FILE).read_text()))
         if any(str(folder) in word for word in process.cmdline()):
-            process.kill()
+            kill_tree(process.pid)
             process.wait(5)
-    except (OSError, ValueError, psutil.Error):
-        return
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if _writes_into(process.cmdline(), folder):
+                process.kill()
+                process.wait(5)
+
+
+def _writes_into(command: Sequence[str], folder: Path) -> bool:
+    return any(pair == ("--output", str(folder)) for pair in itertools.pairwise(command))
 
 
 def failure(log: Path, status: int, code: str) -> Refusal:

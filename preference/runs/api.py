@@ -19,12 +19,15 @@ from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import validated_input, validated_query
 from preference.data.selectors.snapshots import snapshot_for
 from preference.registry.selectors.bases import selectable_bases
+from preference.runs.memory import memory_of_training
 from preference.runs.selectors import curve_of, log_of, run_for, runs_of
 from preference.runs.serializers import (
     BasesQuery,
     BasesSerializer,
     CurveQuery,
     CurveSerializer,
+    MemoryInput,
+    MemorySerializer,
     TrainingInput,
     TrainingSerializer,
 )
@@ -60,8 +63,8 @@ class TrainingsView(APIView):
     def post(self, request: Request, slug: str) -> Response:
         """Start a training; poll its `state` and `curve/`. Cancel it as the job with its id; resume with `resume/`.
 
-        Codes: invalid (recipe, changes, snapshot, question, models, is_lora), not_found (model), no_authoring,
-        no_labelling, no_base, wrong_kind, not_ready, file_gone (snapshot), id_in_use.
+        Codes: invalid (recipe, changes, snapshot, question, models, is_lora, processes), not_found (model),
+        no_authoring, no_labelling, no_base, wrong_kind, not_ready, file_gone (snapshot), id_in_use.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
@@ -87,6 +90,20 @@ class BasesView(APIView):
             for base in selectable_bases(user, project, kinds)
         ]
         return Response({"bases": bases})
+
+
+class MemoryView(APIView):
+    @extend_schema(tags=TAG, operation_id="trainings_memory", request=MemoryInput, responses=MemorySerializer)
+    def post(self, request: Request, slug: str) -> Response:
+        """How much memory a joint training would take at its peak, from the model's configuration alone.
+
+        Compared with the machine that answers. Nothing is stored. Codes: invalid (recipe, changes, is_lora, processes),
+        not_found (model), no_authoring, no_base, wrong_kind, not_plannable, file_gone.
+        """
+        user = person(request)
+        project = project_for(user, slug, Capability.TRAIN)
+        found = memory_of_training(project=project, actor=user, **validated_input(MemoryInput, request))
+        return Response(MemorySerializer(found).data)
 
 
 class TrainingView(APIView):
@@ -141,6 +158,7 @@ class FilesView(APIView):
 urlpatterns = [
     path("projects/<slug:slug>/training-runs/", TrainingsView.as_view()),
     path("projects/<slug:slug>/training-runs/bases/", BasesView.as_view()),
+    path("projects/<slug:slug>/training-runs/memory/", MemoryView.as_view()),
     path("training-runs/<uuid:pk>/", TrainingView.as_view()),
     path("training-runs/<uuid:pk>/curve/", CurveView.as_view()),
     path("training-runs/<uuid:pk>/log/", LogView.as_view()),

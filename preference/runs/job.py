@@ -95,6 +95,8 @@ def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
         arguments += ["--set", setting]
     if run.is_lora:
         arguments.append("--lora")
+    if run.processes:
+        arguments += ["--processes", str(run.processes)]
     if settings.TRAINING_THREADS:
         arguments += ["--threads", str(settings.TRAINING_THREADS)]
     return arguments

@@ -17,10 +17,10 @@ class TrainingRun(models.Model):
 
     id: the same as its job's. number: within the project. parent, base: the starting point, as in RegisteredModel.
     options: of an assessor {"question", "models"}, else empty. recipe, changes: the recipe's name and the settings that
-    differ from it. folder: relative to MODELS_ROOT; empty after removal. layout: of the trainer's rows. message: notes
-    and warnings of the trainer. latest: the newest line of progress.jsonl ({"step", "steps", "epoch", "loss", "nll",
-    "ranking", "lr", "seconds", "eta_seconds"}; only joint trainings have nll and ranking, and "valid" where the step
-    was validated).
+    differ from it. processes: that divide every step; None: one for each GPU, on a CPU one. folder: relative to
+    MODELS_ROOT; empty after removal. layout: of the trainer's rows. message: notes and warnings of the trainer. latest:
+    the newest line of progress.jsonl ({"step", "steps", "epoch", "loss", "nll", "ranking", "lr", "seconds",
+    "eta_seconds"}; only joint trainings have nll and ranking, and "valid" where the step was validated).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -38,6 +38,7 @@ class TrainingRun(models.Model):
     options = models.JSONField(default=dict)
     is_lora = models.BooleanField(default=False)
     seed = models.PositiveBigIntegerField(default=1)
+    processes = models.PositiveSmallIntegerField(null=True)
     folder = models.CharField(max_length=300, blank=True)
     layout = models.CharField(max_length=40, blank=True)
     message = models.TextField(blank=True)

@@ -10,7 +10,9 @@ from preference.registry.models import ModelKind
 from preference.runs.assessor_options import BASELINES
 from preference.runs.models import TrainingRun
 from preference.runs.selectors import MOST_POINTS
-from preference.runs.trainers import recipe_names
+from preference.runs.trainers import MOST_PROCESSES, recipe_names
+from preference.training.joint.memory.assessment import Assessment
+from preference.training.joint.recipe import RECIPES
 
 LARGEST_SEED = 2**31 - 1
 
@@ -45,6 +47,14 @@ class TrainingInput(StrictSerializer):
     )
     is_lora = serializers.BooleanField(default=False, help_text="Train adapters and the head only.")
     seed = serializers.IntegerField(default=1, min_value=0, max_value=LARGEST_SEED)
+    processes = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_PROCESSES,
+        help_text="joint, paireval: processes that divide every step. Default: one for each GPU of the worker's "
+        "machine, on a CPU one.",
+    )
     question = serializers.CharField(
         required=False,
         allow_blank=True,
@@ -57,6 +67,54 @@ class TrainingInput(StrictSerializer):
         max_length=len(BASELINES),
         help_text="assessor, topics: models to compare; the best network is registered. Default: all.",
     )
+
+
+class MemoryInput(StrictSerializer):
+    """Choices of a new training; see there."""
+
+    model = serializers.CharField(required=False, allow_blank=True, max_length=300)
+    recipe = serializers.ChoiceField(choices=sorted(RECIPES), required=False)
+    changes = serializers.DictField(child=serializers.JSONField(allow_null=True), required=False)
+    is_lora = serializers.BooleanField(default=False)
+    processes = serializers.IntegerField(
+        required=False, allow_null=True, min_value=1, max_value=MOST_PROCESSES
+    )
+
+
+class GPUSerializer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    memory = serializers.IntegerField(help_text="Bytes, free or not.")
+
+
+class MemorySerializer(serializers.Serializer[Any]):
+    """Bytes, of one process unless it says otherwise."""
+
+    device = serializers.ChoiceField(choices=("cpu", "cuda"), source="plan.device")
+    processes = serializers.IntegerField(source="plan.processes")
+    computes_in = serializers.SerializerMethodField(help_text="bf16 or fp32.")
+    tokens = serializers.IntegerField(source="plan.tokens", help_text="Of a micro-batch.")
+    total_weights = serializers.IntegerField(source="plan.total_weights", help_text="Their number.")
+    trained_weights = serializers.IntegerField(source="plan.trained_weights", help_text="Their number.")
+    weights = serializers.IntegerField(source="plan.weights")
+    gradients = serializers.IntegerField(source="plan.gradients")
+    moments = serializers.IntegerField(source="plan.moments", help_text="Adam's.")
+    activations = serializers.IntegerField(source="plan.activations")
+    logits = serializers.IntegerField(source="plan.logits")
+    passing = serializers.IntegerField(source="plan.passing", help_text="Gradients on their way.")
+    peak = serializers.IntegerField(source="plan.peak", help_text="The sum of these at its largest.")
+    main_memory = serializers.IntegerField(
+        source="plan.main_memory",
+        help_text="Main memory for all processes; on a GPU while they load the model.",
+    )
+    needed = serializers.IntegerField(help_text="The peak with what PyTorch takes for itself.")
+    available = serializers.IntegerField(
+        help_text="What this machine has for each process; 0 with fewer GPUs than processes."
+    )
+    fits = serializers.BooleanField()
+    gpus = GPUSerializer(many=True, source="machine.gpus", help_text="Of this machine.")
+
+    def get_computes_in(self, found: Assessment) -> str:
+        return "bf16" if found.plan.bf16 else "fp32"
 
 
 class HeldOutSerializer(serializers.Serializer[Any]):
@@ -111,7 +169,7 @@ class TrainingSerializer(serializers.ModelSerializer[TrainingRun]):
         model = TrainingRun
         fields = [
             "id", "project", "number", "kind", "snapshot", "parent", "base", "recipe", "changes", "options", "is_lora",
-            "seed", "state",
+            "seed", "processes", "state",
             "done", "total", "error", "remedy", "layout", "message", "latest", "model", "has_files", "started_by",
             "created_at", "ended_at",
         ]  # fmt: skip

@@ -16,6 +16,7 @@ from preference.training.paireval import recipe as paireval
 from projects.models import Project, Protocol
 
 ONLY_RECIPE = "diqad"
+MOST_PROCESSES = 64  # of one machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,8 @@ class Trainer:
 
     protocols: of the projects whose snapshots it learns from. recipes: by name, each makes a frozen dataclass of
     settings. with_lora: the same recipe with adapters; None if there is no option --lora. bases: kinds of registered
-    models that it may begin from. names_recipe: whether there is an option --recipe.
+    models that it may begin from. names_recipe: whether there is an option --recipe. takes_processes: whether there is
+    an option --processes.
     """
 
     kind: ModelKind
@@ -36,6 +38,7 @@ class Trainer:
     action: tuple[str, ...] = ()
     with_lora: Callable[[Any], Any] | None = None
     names_recipe: bool = True
+    takes_processes: bool = False
 
 
 TRAINERS: dict[str, Trainer] = {
@@ -47,6 +50,7 @@ TRAINERS: dict[str, Trainer] = {
         "diamante",
         (ModelKind.JOINT,),
         with_lora=joint.with_lora,
+        takes_processes=True,
     ),
     ModelKind.PAIREVAL: Trainer(
         ModelKind.PAIREVAL,
@@ -56,6 +60,7 @@ TRAINERS: dict[str, Trainer] = {
         "paper",
         (ModelKind.JOINT, ModelKind.PAIREVAL),
         action=("train",),
+        takes_processes=True,
     ),
     ModelKind.ASSESSOR: Trainer(
         ModelKind.ASSESSOR,

@@ -19,7 +19,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("action", nargs="?", choices=("train",))
     parser.add_argument("--models", nargs="+", default=[])
-    for name in ("data", "model", "output", "recipe", "seed", "parent", "threads", "categories"):
+    for name in ("data", "model", "output", "recipe", "seed", "parent", "threads", "categories", "processes"):
         parser.add_argument(f"--{name}")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--resume", action="store_true")

@@ -38,6 +38,7 @@ from preference.registry.files import read_json
 from preference.registry.models import ModelKind, RegisteredModel
 from preference.registry.services.trained_models import check_trainable
 from preference.runs.files import folder_of_run
+from preference.runs.memory import memory_of_training
 from preference.runs.models import TrainingRun
 from preference.runs.selectors import Curve, curve_of, log_of, run_for, runs_of
 from preference.runs.services.trainings import remove_run_files, resume_training, start_training
@@ -97,10 +98,10 @@ def training_new(request: HttpRequest, slug: str) -> HttpResponse:
     if request.GET.get("part") == "forecast":
         form = TrainingForm(user, project, request.GET)
         form.is_valid()
-        return render(request, "learning/training/forecast.html", _forecast(project, form))
+        return render(request, "learning/training/forecast.html", _forecast(user, project, form))
     snapshot = _linked_snapshot(request, project)
     form = TrainingForm(user, project, snapshot=snapshot, model=request.GET.get("model"))
-    return _render_form(request, project, form)
+    return _render_form(request, user, project, form)
 
 
 def _linked_snapshot(request: HttpRequest, project: Project) -> Snapshot | None:
@@ -119,7 +120,7 @@ def is_uuid(text: str) -> bool:
 def _start(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     form = TrainingForm(user, project, request.POST)
     if not form.is_valid():
-        return _render_form(request, project, form, status=422)
+        return _render_form(request, user, project, form, status=422)
     values = form.cleaned_data
     try:
         run = start_training(
@@ -127,20 +128,17 @@ def _start(request: HttpRequest, user: User, project: Project) -> HttpResponse:
             project=project,
             actor=user,
             snapshot=values["snapshot"],
-            model=values.get("other") or values["model"],
-            recipe=values["recipe"],
-            changes=form.changes(),
-            is_lora=values["is_lora"],
             seed=values["seed"],
+            **form.choices(),
         )
     except Refusal as refusal:
         form.add_error(None, str(refusal))
-        return _render_form(request, project, form, status=refusal.status)
+        return _render_form(request, user, project, form, status=refusal.status)
     return redirect("training_run", project.slug, run.pk)
 
 
 def _render_form(
-    request: HttpRequest, project: Project, form: TrainingForm, status: int = 200
+    request: HttpRequest, user: User, project: Project, form: TrainingForm, status: int = 200
 ) -> HttpResponse:
     context = {
         "title": _("Train a model"),
@@ -148,19 +146,28 @@ def _render_form(
         "kinds": kind_links(project, ModelKind.JOINT),
         "snapshots_url": reverse("snapshots", args=[project.slug]),
         "worker_alive": live_workers(QUEUE).exists(),
-        **_forecast(project, form),
+        **_forecast(user, project, form),
     }
     return render(request, "learning/training/new.html", context, status=status)
 
 
-def _forecast(project: Project, form: TrainingForm) -> dict[str, Any]:
+def _forecast(user: User, project: Project, form: TrainingForm) -> dict[str, Any]:
     prediction = forecast(form, list(runs_of(project)[:COMPARED]))
     return {
         "project": project,
         "prediction": prediction,
+        **_memory(user, project, form),
         "queue": QUEUE,
         "worker_alive": live_workers(QUEUE).exists(),
     }
+
+
+def _memory(user: User, project: Project, form: TrainingForm) -> dict[str, Any]:
+    """What the training would take, or why that cannot be said; neither as long as a choice is wrong."""
+    try:
+        return {"memory": memory_of_training(project=project, actor=user, **form.choices())}
+    except Refusal as refusal:
+        return {"memory_unknown": refusal if refusal.code == "not_plannable" else None}
 
 
 @login_required

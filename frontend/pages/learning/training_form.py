@@ -19,6 +19,7 @@ from preference.data.selectors.snapshots import held_out_split, usable_snapshots
 from preference.registry.selectors.bases import BaseModel, selectable_bases
 from preference.runs.models import TrainingRun
 from preference.runs.services.trainings import setting_arguments
+from preference.runs.trainers import MOST_PROCESSES
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
 from preference.training.joint.recipe import CHOICES, LEAST, RECIPES, JointRecipe, with_lora
@@ -50,6 +51,8 @@ SETTINGS: Final[dict[str, str | Promise]] = {
     "layout": gettext_lazy("Layout of the rows"),
     "token_budget": gettext_lazy("Tokens at once at most (memory)"),
     "recompute": gettext_lazy("Compute activations twice (slower, much less memory)"),
+    "loss_chunk": gettext_lazy("Learned tokens whose logits are held at once (memory)"),
+    "sharding": gettext_lazy("Spread weights over the processes"),
     "validate_every": gettext_lazy("Validate every so many steps (0: at the end of every epoch)"),
     "validation_turns": gettext_lazy("Turns to validate on at most"),
     "best_by": gettext_lazy("Weights to keep, if validated"),
@@ -57,6 +60,7 @@ SETTINGS: Final[dict[str, str | Promise]] = {
     "lora_rank": gettext_lazy("LoRA rank"),
     "lora_alpha": "LoRA α",
     "lora_dropout": gettext_lazy("LoRA dropout"),
+    "frozen_weights": gettext_lazy("Frozen weights of a LoRA training"),
 }
 VALUES: Final = {
     "auto": gettext_lazy("automatic"),
@@ -66,6 +70,9 @@ VALUES: Final = {
     "loss": gettext_lazy("of the lowest loss on held-out turns"),
     "p_at_1": gettext_lazy("of the highest P@1 on held-out turns"),
     "last": gettext_lazy("of the last step"),
+    "fsdp": "FSDP",
+    "deepspeed": "DeepSpeed",
+    "4bit": gettext_lazy("4 bit"),
 }
 UNSET: Final = {
     "similar": gettext_lazy("of all"),
@@ -74,7 +81,7 @@ UNSET: Final = {
 }
 FLOATS: Final = ("peak_lr", "head_lr", "clip", "beta1", "beta2", "epsilon", "lora_dropout")
 YES_OR_NO: Final = ("chat_template", "recompute")
-ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout")
+ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout", "frozen_weights")
 
 
 class TrainingForm(forms.Form):
@@ -117,6 +124,13 @@ class TrainingForm(forms.Form):
         initial=1,
         help_text=gettext_lazy("Of the drawn replies, their order and new weights."),
     )
+    processes = forms.IntegerField(
+        label=gettext_lazy("Processes"),
+        min_value=1,
+        max_value=MOST_PROCESSES,
+        required=False,
+        help_text=gettext_lazy("They divide every step. Empty: one for each GPU, on a CPU one."),
+    )
 
     def __init__(self, user: User, project: Project, data: QueryDict | None = None, **choices: Any) -> None:
         """choices: initial values, for example from a link to the page."""
@@ -146,6 +160,17 @@ class TrainingForm(forms.Form):
             if self.data
             else False
         )
+
+    def choices(self) -> dict[str, Any]:
+        """Arguments of start_training and memory_of_training, as far as they are valid."""
+        values: Mapping[str, Any] = self.cleaned_data if self.is_bound else self.initial
+        return {
+            "model": values.get("other") or values.get("model") or "",
+            "recipe": values.get("recipe") or "",
+            "changes": self.changes() if self.is_bound else {},
+            "is_lora": bool(values.get("is_lora")),
+            "processes": values.get("processes"),
+        }
 
     def changes(self) -> dict[str, Any]:
         """The entered settings that are valid, by name: what differs from the recipe."""

@@ -93,8 +93,11 @@ def folder_hash(folder: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def load(model: str, device: str, dtype: str) -> Loaded:
-    """Load model, tokenizer and, from a folder, the preference head. Raises BackendError if anything is wrong."""
+def load(model: str, device: str, dtype: str, **options: Any) -> Loaded:
+    """Load model, tokenizer and, from a folder, the preference head. Raises BackendError if anything is wrong.
+
+    options: of from_pretrained, for example a quantization_config; with a device_map, `device` does not count.
+    """
     disable_progress_bar()  # type: ignore[no-untyped-call]  # a worker writes to a log, not to a terminal
     source = str(folder_of(model)) if is_folder(model) else model
     torch_device = _device(device)
@@ -102,7 +105,8 @@ def load(model: str, device: str, dtype: str) -> Loaded:
     config = _attempt(f"The configuration of {model}", lambda: AutoConfig.from_pretrained(source))
     tokenizer = _attempt(f"The tokenizer of {model}", lambda: AutoTokenizer.from_pretrained(source))
     _check_tokenizer(model, tokenizer)
-    network = _load_network(model, lambda: _read_network(source, config, number_format), torch_device)
+    place = None if "device_map" in options else torch_device
+    network = _load_network(model, lambda: _read_network(source, config, number_format, options), place)
     size, hidden = network.get_output_embeddings().weight.shape
     _check_sizes(model, len(tokenizer), size)
     ends = _end_tokens(tokenizer, network)
@@ -119,16 +123,23 @@ def load(model: str, device: str, dtype: str) -> Loaded:
     return Loaded(network, tokenizer, ends, tuple(sorted(special - ends)), positions, head, dialogue_format)
 
 
-def _read_network(source: str, config: Any, dtype: Any) -> tuple[Any, dict[str, Any]]:
+def _read_network(
+    source: str, config: Any, dtype: Any, options: dict[str, Any]
+) -> tuple[Any, dict[str, Any]]:
     loaded: Any = AutoModelForCausalLM.from_pretrained(
-        source, config=config, dtype=dtype, output_loading_info=True
+        source, config=config, dtype=dtype, output_loading_info=True, **options
     )
     network, report = loaded
     return network, report
 
 
-def _load_network(model: str, read: Callable[[], tuple[Any, dict[str, Any]]], device: torch.device) -> Any:
-    """The model, ready to run. Missing weights, which transformers fills with random numbers, raise BackendError."""
+def _load_network(
+    model: str, read: Callable[[], tuple[Any, dict[str, Any]]], device: torch.device | None
+) -> Any:
+    """The model, ready to run. device: None for where it is.
+
+    Missing weights, which transformers fills with random numbers, raise BackendError.
+    """
     network, report = _attempt(f"The model {model}", read)
     if report["missing_keys"] or report["mismatched_keys"]:
         missing = sorted(map(str, {*report["missing_keys"], *report["mismatched_keys"]}))
@@ -137,7 +148,7 @@ def _load_network(model: str, read: Callable[[], tuple[Any, dict[str, Any]]], de
             f"shape, for example {missing[0]}.",
             "Use a folder of a causal language model, saved whole.",
         )
-    placed = _attempt(f"The model {model}", lambda: network.to(device))
+    placed = _attempt(f"The model {model}", lambda: network.to(device) if device else network)
     return placed.eval().requires_grad_(False)
 
 

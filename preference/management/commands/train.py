@@ -29,6 +29,7 @@ Exit code: 0 done, 1 failed, 2 wrong arguments, 130 stopped.
 
 Examples:
   manage.py train chit-chat --snapshot "Week 12" --recipe quick --set epochs=2
+  manage.py train chit-chat --snapshot "Week 12" --model /models/qwen --lora --processes 4
   manage.py train chit-chat --snapshot "Week 12" --kind paireval
   manage.py train quality --snapshot "May" --kind assessor --question quality --models majority gru
   manage.py train quality --snapshot "May" --kind topics
@@ -80,6 +81,12 @@ class Command(BaseCommand):
         )
         add("--lora", action="store_true", help="train adapters and the head only")
         add("--seed", type=int, default=1, help="of sampling, order, and new weights (default: 1)")
+        add(
+            "--processes",
+            type=int,
+            metavar="N",
+            help="joint, paireval: processes that divide every step (default: one for each visible GPU, on a CPU one)",
+        )
         add("--resume", type=UUID, metavar="ID", help="continue a stopped training")
         add("--background", action="store_true", help="leave it to a worker of the queue training")
 
@@ -123,6 +130,7 @@ class Command(BaseCommand):
             changes=_changes(options["set"]),
             is_lora=options["lora"],
             seed=options["seed"],
+            processes=options["processes"],
             enqueue=queued,
         )
 

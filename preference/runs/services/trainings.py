@@ -23,7 +23,7 @@ from preference.registry.selectors.bases import BaseModel, resolve_base
 from preference.runs.assessor_options import check_assessor_options, check_models
 from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
-from preference.runs.trainers import CLASSIFIERS, Trainer, trainer_for
+from preference.runs.trainers import CLASSIFIERS, MOST_PROCESSES, Trainer, trainer_for
 from preference.training.common.errors import TrainingError
 from preference.training.common.recipes import with_settings
 from projects.locking import lock_project
@@ -47,6 +47,7 @@ def start_training(
     changes: Mapping[str, Any] | None = None,
     is_lora: bool = False,
     seed: int = 1,
+    processes: int | None = None,
     question: str = "",
     models: Sequence[str] = (),
     enqueue: bool = True,
@@ -54,15 +55,17 @@ def start_training(
     """Train in the background on a snapshot of the project. The same run_id again returns the first training.
 
     model: a registered model's name, a folder or a hub id; empty: the project's own, of a classifier: none. recipe:
-    empty: the usual one of the kind. changes: settings that differ from the recipe's. question: of an assessor, models:
-    of a classifier, see check_assessor_options. actor None: the command line, which may name any model. Raises Invalid
-    (kind, recipe, changes, question, models, is_lora), NotFound (model), Refusal no_authoring, no_labelling, no_base,
-    wrong_kind, not_ready, file_gone, id_in_use.
+    empty: the usual one of the kind. changes: settings that differ from the recipe's. processes: that divide every
+    step, None: one for each GPU. question: of an assessor, models: of a classifier, see check_assessor_options. actor
+    None: the command line, which may name any model. Raises Invalid (kind, recipe, changes, question, models, is_lora,
+    processes), NotFound (model), Refusal no_authoring, no_labelling, no_base, wrong_kind, not_ready, file_gone,
+    id_in_use.
     """
     trainer = trainer_for(kind, project)
     recipe = recipe or trainer.default_recipe
     settings = check_changes(trainer, recipe, changes or {}, is_lora=is_lora, seed=seed)
     seed = settings.pop("seed", seed)
+    check_processes(trainer, processes)
     options: dict[str, Any] = {}
     if trainer.kind == ModelKind.ASSESSOR:
         options = check_assessor_options(snapshot, question, models, has_base=bool(model))
@@ -75,6 +78,7 @@ def start_training(
         "options": options,
         "is_lora": is_lora,
         "seed": seed,
+        "processes": processes,
     }
     if run := _find_repeated(run_id, project, snapshot, model, choices):
         return run
@@ -148,7 +152,15 @@ def _store_run(
 def check_changes(
     trainer: Trainer, name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int
 ) -> dict[str, Any]:
-    """The changes with the recipe's types: a command line sends "32" for 32.
+    """The changes with the recipe's types: a command line sends "32" for 32. Raises Invalid as changed_recipe."""
+    changed = changed_recipe(trainer, name, changes, is_lora=is_lora, seed=seed)
+    return {name.strip(): getattr(changed, name.strip()) for name in changes}
+
+
+def changed_recipe(
+    trainer: Trainer, name: str, changes: Mapping[str, Any], *, is_lora: bool, seed: int
+) -> Any:
+    """The recipe with its changes.
 
     Raises Invalid for an unknown recipe, a setting out of bounds, or LoRA where the recipe decides about it.
     """
@@ -164,10 +176,27 @@ def check_changes(
     if is_lora:
         recipe = _with_lora(trainer, recipe)
     try:
-        changed = with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
+        return with_settings(recipe, [f"seed={seed}", *setting_arguments(changes)])
     except TrainingError as error:
         raise Invalid(error.cause, error.remedy, field="changes") from error
-    return {name.strip(): getattr(changed, name.strip()) for name in changes}
+
+
+def check_processes(trainer: Trainer, processes: int | None) -> None:
+    """Raise Invalid (processes) for a number that is out of bounds, or not for this kind of model."""
+    if processes is None:
+        return
+    if not trainer.takes_processes:
+        raise Invalid(
+            _("Models of this kind are trained by one process."),
+            _("Leave the number of processes out."),
+            field="processes",
+        )
+    if not 1 <= processes <= MOST_PROCESSES:
+        raise Invalid(
+            _("A training has between 1 and %(most)d processes.") % {"most": MOST_PROCESSES},
+            _("Leave the number out for one process on each GPU."),
+            field="processes",
+        )
 
 
 def _with_lora(trainer: Trainer, recipe: Any) -> Any:

@@ -18,6 +18,7 @@ from transformers import TrainingArguments
 
 from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
+from preference.training.common.sharding import AUTO, sharding_environment
 
 # By default accelerate loads the weights into one process only, or into none as a whole. Every process needs the
 # whole model before training, because what its architecture supports is found out by running it.
@@ -60,19 +61,27 @@ class RunArguments(TrainingArguments):
 
 
 def training_arguments(
-    folder: Path, *, device: str, precision: str, clip: float, seed: int, report_to: Sequence[str] = ()
+    folder: Path,
+    *,
+    device: str,
+    precision: str,
+    clip: float,
+    seed: int,
+    sharding: str = AUTO,
+    report_to: Sequence[str] = (),
 ) -> RunArguments:
     """Arguments of transformers' Trainer for one batch per optimiser step, without its own saving and logging.
 
     folder: of the checkpoints. device: auto, cpu or cuda. precision: auto (bf16 if the GPU has it), fp32 or bf16.
-    clip: largest norm of the gradient, 0 does not clip. report_to: names of transformers' integrations. Raises
-    TrainingError if the device lacks what is asked for.
+    clip: largest norm of the gradient, 0 does not clip. sharding: see `sharding`. report_to: names of transformers'
+    integrations. Raises TrainingError if the device lacks what is asked for.
     """
     chosen = choose_device(device)
     bf16 = choose_bf16(precision, chosen)
     # accelerate reads the environment first; the recipe's precision must win over the launcher's, or a resumed run
     # could continue in another precision without saying so.
     os.environ.update(LOAD_EVERYWHERE, ACCELERATE_MIXED_PRECISION="bf16" if bf16 else "no")
+    os.environ.update(sharding_environment(sharding, chosen))
     return RunArguments(
         output_dir=str(folder),
         # One "sample" is the number of an optimiser step; the trainer itself builds its rows and micro-batches.

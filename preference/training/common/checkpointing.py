@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from preference.training.common import checkpoints
 from preference.training.common.command import TrainingSession
 from preference.training.common.disk import WRITE_ERRORS, write_failure_reason
 from preference.training.common.errors import TrainingError
+from preference.training.common.frozen_weights import has_rounded_weights
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
 from preference.training.common.output import Explanation
@@ -176,12 +177,14 @@ class CheckpointingTrainer(Trainer):
     def finished_model(self, build: Callable[[], nn.Module]) -> nn.Module | None:
         """The model with the trained weights; None in a process that does not save it.
 
-        Sharded weights are gathered into the memory of the main process's CPU and loaded into a new model there.
-        build: makes a new model to load the weights into, if they are spread over processes. Raises TrainingError.
+        Sharded weights are gathered into the memory of the main process's CPU and loaded into a new model there, and
+        adapters beside rounded weights into one whose weights are not. build: makes that model. Raises TrainingError.
         """
         if not self._is_sharded:
             trained: nn.Module = self.accelerator.unwrap_model(self.model_wrapped)
-            return trained if self.args.should_save else None
+            if not self.args.should_save:
+                return None
+            return _with_trained_weights(build(), trained) if has_rounded_weights(trained) else trained
         weights = self.accelerator.get_state_dict(self.model_wrapped)
         if not self.args.should_save:
             return None
@@ -245,9 +248,19 @@ def _load_weights(model: nn.Module, checkpoint: Path) -> None:
             _("The weights in %(checkpoint)s are not those of this model.") % {"checkpoint": checkpoint},
             _("Start again from the beginning."),
         )
+    _copy_weights(mine, saved)
+
+
+def _with_trained_weights(model: nn.Module, trained: nn.Module) -> nn.Module:
+    """The model, its trained weights replaced by those of another of the same shape."""
+    _copy_weights(_trained_weights(model), _trained_weights(trained))
+    return model
+
+
+def _copy_weights(mine: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> None:
     with torch.no_grad():
         for name, weight in mine.items():
-            weight.copy_(saved[name])
+            weight.copy_(others[name])
 
 
 def _trained_weights(model: nn.Module) -> dict[str, Tensor]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from preference.training.common.errors import TrainingError
+from preference.training.common.launching import Launch, count_processes, run_in_processes
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
 from preference.training.common.output import OutputFolder
@@ -77,11 +78,13 @@ def run_to_status(
     options: argparse.Namespace,
     build_recipe: Callable[[argparse.Namespace], Recipe],
     train: Callable[[argparse.Namespace, Recipe, TrainingSession], None],
+    launch: Launch | None = None,
 ) -> int:
     """Train, and return the exit status: 0 done, 1 failed, 128 + signal stopped.
 
     options: with those of add_run_options. build_recipe: raises TrainingError for a wrong setting. train: raises
-    TrainingError, or Stopped after it has written a checkpoint.
+    TrainingError, or Stopped after it has written a checkpoint. launch: how to start several processes, None: the run
+    has one, unless a launcher has started this process.
 
     The exit statuses are those of a shell: whoever started the run can tell a stop (143 for SIGTERM, 130 for SIGINT)
     from a failure without reading a file.
@@ -104,14 +107,17 @@ def run_to_status(
             # --resume after the end: whoever retries a run without knowing its state gets success, not an error.
             progress.say(f"This run has ended; its model is in {output.model}.")
             return 0
+        if launch and (processes := count_processes(options)) > 1:
+            output.release()  # for the main one of the processes
+            return run_in_processes(launch, processes, options, progress)
         train(options, recipe, TrainingSession(output, progress, stop))
         return 0
     except Stopped as stopped:
-        progress.state("stopped", stopped.why)
+        progress.stopped(stopped.why)
         progress.say(join_sentences(stopped.why, _("Continue with --resume.")))
         return 128 + stopped.signum
     except KeyboardInterrupt:
-        progress.state("stopped", _("Interrupted while the checkpoint was written."))
+        progress.stopped(_("Interrupted while the checkpoint was written."))
         return INTERRUPTED
     except TrainingError as error:
         return _report_failure(progress if claimed else None, error.cause, error.remedy)

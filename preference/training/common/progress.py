@@ -122,10 +122,18 @@ class Progress:
 
     def fail(self, cause: str, remedy: str) -> None:
         """Report a failure, from whichever process failed; the first to fail names the cause."""
-        path = self.folder / "state.json"
-        state = json.loads(path.read_text(encoding="utf-8"))["state"] if path.is_file() else ""
-        if state != "failed":
+        if not self.has_failed():
             self._write_state("failed", cause, remedy)
+
+    def stopped(self, why: str) -> None:
+        """Report a stop, unless another process failed before, which is why this one was stopped."""
+        if not self.has_failed():
+            self.state("stopped", why)
+
+    def has_failed(self) -> bool:
+        """Whether any process of the run has reported a failure."""
+        path = self.folder / "state.json"
+        return path.is_file() and json.loads(path.read_text(encoding="utf-8"))["state"] == "failed"
 
     def warn(self, message: str) -> None:
         """Report a problem that does not end the run. state.json shows it until `warn("")`."""

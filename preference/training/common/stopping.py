@@ -13,6 +13,8 @@ import psutil
 from preference.training.common.messages import gettext as _
 
 PARENT_POLL = 1.0  # seconds between two looks at the parent process
+# Without its parent a process may wait for others that have ended; no checkpoint takes that many seconds.
+LAST_WAIT = 900.0
 # Ctrl-C reaches a process of torchrun twice: from the terminal, and forwarded by torchrun.
 ECHO = 1.0  # seconds within which a second signal is that echo
 
@@ -80,6 +82,8 @@ class StopRequest:
         self.ask(signal.SIGTERM, why)
         # The main thread may be loading a model; only the signal handler reaches it there.
         os.kill(os.getpid(), signal.SIGTERM)
+        pause.wait(LAST_WAIT)
+        os._exit(128 + signal.SIGTERM)
 
 
 def is_alive(pid: int) -> bool:

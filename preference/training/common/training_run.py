@@ -17,6 +17,7 @@ from preference.training.common import checkpoints
 from preference.training.common.arguments import RunArguments, training_arguments
 from preference.training.common.command import TrainingSession
 from preference.training.common.errors import TrainingError
+from preference.training.common.frozen_weights import FP32, check_frozen_weights, widen_trained
 from preference.training.common.lora import add_adapters, merge_adapters
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import join_sentences
@@ -29,6 +30,7 @@ from preference.training.common.output import (
     sha256_of,
 )
 from preference.training.common.progress import Progress
+from preference.training.common.sharding import AUTO
 from preference.training.common.step_trainer import StepTrainer
 from preference.training.common.stopping import Stopped
 from preference.training.common.trackers import integrations, parameters_of
@@ -68,14 +70,18 @@ class RunSettings(WeightSettings, DescribedRecipe, Protocol):
 
 def arguments_of_run(options: argparse.Namespace, recipe: RunSettings, output: OutputFolder) -> RunArguments:
     """Arguments of transformers' Trainer. options: those of add_run_options. Raises TrainingError."""
-    return training_arguments(
+    args = training_arguments(
         output.checkpoints,
         device=options.device,
         precision=recipe.precision,
         clip=recipe.clip,
         seed=recipe.seed,
+        sharding=getattr(recipe, "sharding", AUTO),
         report_to=integrations(getattr(options, "report_to", [])),
     )
+    frozen = getattr(recipe, "frozen_weights", FP32)
+    check_frozen_weights(frozen, device=args.device.type, bf16=args.bf16)
+    return args
 
 
 def explain_run(
@@ -126,6 +132,7 @@ def prepare_weights(model: Any, recipe: WeightSettings) -> None:
     if recipe.lora_rank:
         torch.manual_seed(recipe.seed)
         add_adapters(backbone, rank=recipe.lora_rank, alpha=recipe.lora_alpha, dropout=recipe.lora_dropout)
+        widen_trained(backbone)
     if recipe.recompute:
         backbone.activation_checkpointing_enable({"use_reentrant": False})
     # The classes of layers that FSDP wraps one by one; it looks for them on the outermost module.
@@ -234,8 +241,8 @@ def base_version(source: str, config: Any) -> str:
     return str(getattr(config, "_commit_hash", None) or "unknown")
 
 
-def describe_weights(progress: Progress, about: Explanation, model: torch.nn.Module, module: str) -> None:
-    """Print, before the first step, which weights are trained where, and the notes. module: of `python -m`."""
+def describe_weights(progress: Progress, about: Explanation, model: torch.nn.Module) -> None:
+    """Print, before the first step, which weights are trained where, and the notes."""
     total = sum(weight.numel() for weight in model.parameters())
     trained = sum(weight.numel() for weight in model.parameters() if weight.requires_grad)
     share = "all" if trained == total else f"{trained / 1e6:.2f} M"
@@ -247,4 +254,4 @@ def describe_weights(progress: Progress, about: Explanation, model: torch.nn.Mod
         progress.say(note)
     gpus = torch.cuda.device_count() if about["device"] == "cuda" else 0
     if about["processes"] == 1 < gpus:
-        progress.say(f"One of {gpus} GPUs is used; for all: torchrun --nproc-per-node {gpus} -m {module} …")
+        progress.say(f"One of {gpus} GPUs is used.")

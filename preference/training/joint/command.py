@@ -8,9 +8,10 @@ which it is then trained and served. Also in DIR: last/ (the model
 of the last step, if validation chose an earlier one), checkpoints/, training.json (recipe, data, base model, layout,
 versions), progress.jsonl, state.json and tensorboard/.
 
-Several GPUs: the same after `torchrun --nproc-per-node N -m` or `accelerate launch -m`, whose configuration also
-chooses FSDP or DeepSpeed; several machines too, if they share DIR. The result is the same, because a step's
-quadruples are divided among the processes.
+All visible GPUs take part, one process each, started through torchrun; --processes says how many instead. Weights that
+do not fit into one of them are spread by --set sharding=fsdp (or deepspeed). Several machines that share DIR: the same
+command after `torchrun … -m` or `accelerate launch … -m`, whose configuration may also choose FSDP or DeepSpeed. The
+result is the same, because a step's quadruples are divided among the processes.
 
 SIGTERM or Ctrl-C writes a checkpoint and ends the run (exit 143 or 130); --resume goes on from the last one, and ends
 at the same weights as a run that was never stopped. Exit 1: state.json and stderr name cause and remedy.
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from preference.training.common.command import TrainingSession, add_run_options, run_to_status
+from preference.training.common.launching import Launch, add_processes_option
 from preference.training.common.recipes import with_settings
 from preference.training.common.trackers import add_report_option, check_trackers
 from preference.training.joint.recipe import RECIPES, JointRecipe, with_lora
@@ -65,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=int, help="of sampling, order, and new weights; the same as --set seed=…")
     add_report_option(parser)
     add_run_options(parser)
+    add_processes_option(parser)
     return parser
 
 
@@ -92,7 +95,8 @@ def build_recipe(options: argparse.Namespace) -> JointRecipe:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
-    return run_to_status(parser().parse_args(arguments), _checked_recipe, _train)
+    launch = Launch("preference.training.joint", arguments)
+    return run_to_status(parser().parse_args(arguments), _checked_recipe, _train, launch)
 
 
 def _checked_recipe(options: argparse.Namespace) -> JointRecipe:

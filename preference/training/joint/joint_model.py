@@ -42,7 +42,13 @@ from preference.training.common.shared_context.forward import (
 )
 from preference.training.joint.chat_encoding import ChatEncoder
 from preference.training.joint.encoding import Encoder
-from preference.training.joint.loss import generation_loss, preference_loss, token_losses
+from preference.training.joint.loss import (
+    generation_loss,
+    preference_loss,
+    token_losses,
+    token_losses_in_chunks,
+)
+from preference.training.joint.recipe import LOSS_CHUNK
 
 # Saved with a model that reads dialogues plainly, so that chat servers render them as it was trained.
 PLAIN_TEMPLATE = (
@@ -71,9 +77,10 @@ class JointOutput(ModelOutput):
 class JointModel(nn.Module):
     """`backbone`: a causal language model. `head`: linear, hidden state → preference score.
 
-    loss_weights: of the generation loss and of the preference loss in their sum. dialogue_format: how dialogues become
-    tokens (see `encoder`); saved with the weights. The tokenizer has a chat template only if the format says so; in the
-    folder it has a plain one otherwise.
+    loss_weights: of the generation loss and of the preference loss in their sum. loss_chunk: target tokens whose logits
+    are held at once (see `loss.token_losses_in_chunks`). dialogue_format: how dialogues become tokens (see `encoder`);
+    saved with the weights. The tokenizer has a chat template only if the format says so; in the folder it has a plain
+    one otherwise.
 
     The score of a reply is s = w · h_end + b with h_end the last hidden state at its end-of-utterance token. notes:
     what was changed in the backbone, in sentences.
@@ -89,6 +96,7 @@ class JointModel(nn.Module):
         self.tokenizer = tokenizer
         self.loss_weights = (1.0, 1.0)
         self.dialogue_format = PLAIN
+        self.loss_chunk = LOSS_CHUNK
         self.notes = disable_dropout(backbone)
         attend_in_blocks(backbone)
         self._logits_are_linear = logits_are_linear_in_hidden(backbone)
@@ -101,14 +109,15 @@ class JointModel(nn.Module):
         seed: int = 0,
         dtype: str = "float32",
         dialogue_format: DialogueFormat | None = None,
+        **options: Any,
     ) -> JointModel:
         """Load a folder written here or by transformers, or a hub id; on the CPU, in training mode.
 
         seed: of the head, if the folder has none. dialogue_format: None for the one that the model was trained with.
-        Raises TrainingError if anything is missing or does not fit.
+        options: of transformers' from_pretrained. Raises TrainingError if anything is missing or does not fit.
         """
         try:
-            loaded = load(str(source), "cpu", dtype)
+            loaded = load(str(source), "cpu", dtype, **options)
             chosen = loaded.dialogue_format if dialogue_format is None else dialogue_format
             if chosen.chat_template:
                 _keep_template(loaded.model, loaded.tokenizer)
@@ -118,7 +127,9 @@ class JointModel(nn.Module):
         if not chosen.chat_template:
             loaded.tokenizer.chat_template = None
         head = None if loaded.head is None else _linear(loaded.head)
-        model = cls(loaded.model.requires_grad_(True), loaded.tokenizer, head, seed=seed)
+        for weight in loaded.model.parameters():
+            weight.requires_grad_(weight.is_floating_point())  # quantised ones are whole numbers
+        model = cls(loaded.model, loaded.tokenizer, head, seed=seed)
         model.dialogue_format = chosen
         model.notes += notes
         return model.train()
@@ -173,15 +184,24 @@ class JointModel(nn.Module):
         tokens_in_step, pairs_in_step: scalars, totals of the optimiser step over all micro-batches and processes.
         """
         inputs = model_inputs(self.backbone, input_ids, position_ids, attention)
-        hidden, logits = hidden_and_logits(
-            self.backbone, predict_at, logits_are_linear=self._logits_are_linear, use_cache=False, **inputs
-        )
-        token_nll = token_losses(logits, targets)
+        hidden, token_nll = self._hidden_and_token_losses(predict_at, targets, use_cache=False, **inputs)
         scores = self._score(hidden[score_at[:, 0], score_at[:, 1]])
         nll = generation_loss(token_nll, tokens_in_step)
         ranking = preference_loss(scores, pairs, pairs_in_step)
         nll_weight, ranking_weight = self.loss_weights
         return JointOutput(nll_weight * nll + ranking_weight * ranking, nll, ranking, scores, token_nll)
+
+    def _hidden_and_token_losses(
+        self, predict_at: Tensor, targets: Tensor, **inputs: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Hidden states (B, L, hidden) and the loss (N,) of every target, in nats."""
+        if not self._logits_are_linear:
+            hidden, logits = hidden_and_logits(self.backbone, predict_at, logits_are_linear=False, **inputs)
+            return hidden, token_losses(logits, targets)
+        hidden = self.backbone.base_model(**inputs).last_hidden_state
+        predicting = hidden[predict_at[:, 0], predict_at[:, 1]]
+        output_layer = self.backbone.get_output_embeddings()
+        return hidden, token_losses_in_chunks(output_layer, predicting, targets, self.loss_chunk)
 
     def _score(self, hidden: Tensor) -> Tensor:
         """Scores (K,) of hidden states (K, hidden), in fp32: half precision would round away small differences."""

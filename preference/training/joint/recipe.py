@@ -14,17 +14,22 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.messages import gettext as _
 from preference.training.common.recipes import check_bounds, values_before
 from preference.training.common.schedule import inverse_sqrt_factor
+from preference.training.common.sharding import SHARDING
 from preference.training.common.validation import LAST
 from preference.training.joint.quadruples import SHUFFLED, WITHIN
 
 PRECISIONS = ("auto", "fp32", "bf16")
 LAYOUTS = ("auto", "naive", "packed", "trees")
 BEST_BY = ("loss", "p_at_1", LAST)
+FROZEN_WEIGHTS = ("fp32", "bf16", "4bit")
 # May differ between a checkpoint and its continuation: they change rounding and memory, not what is computed.
-FREE = frozenset({"token_budget", "precision", "layout", "recompute"})
+FREE = frozenset({"token_budget", "precision", "layout", "recompute", "loss_chunk", "sharding"})
 # Adapters start from zero and need more than the paper's rate, which is for all weights of a large model.
 LORA_RATE = 1e-4
 LORA_RANK = 16
+LOSS_CHUNK = (
+    1024  # target tokens: more than a micro-batch has on a CPU, so that there nothing is computed twice
+)
 
 LEAST = {
     "context": 8,
@@ -38,6 +43,7 @@ LEAST = {
     "clip": 0,
     "seed": 0,
     "token_budget": 16,
+    "loss_chunk": 1,
     "lora_rank": 0,
     "lora_alpha": 1,
     "validate_every": 0,
@@ -53,6 +59,8 @@ CHOICES = {
     "random_within": WITHIN,
     "shuffle": SHUFFLED,
     "best_by": BEST_BY,
+    "frozen_weights": FROZEN_WEIGHTS,
+    "sharding": SHARDING,
 }
 
 
@@ -78,9 +86,15 @@ class JointRecipe:
     not clip. seed: of sampling, order, and new weights. precision: auto is bf16 if the GPU has it, else fp32.
     layout: how quadruples become rows; auto takes the fastest that gives the same gradient.
     token_budget: tokens of a micro-batch, None: 16384 on a GPU and 1024 on a CPU; a run of one process halves it when
-    memory runs out. recompute: activations in the backward pass, for a third more time and much less memory.
+    memory runs out. recompute: activations in the backward pass (gradient checkpointing), for a third more time and
+    much less memory. loss_chunk: target tokens whose logits are held at once; those of a larger micro-batch are
+    computed again in the backward pass. sharding: what several processes share: auto, nothing but gradients, unless the
+    launcher's configuration says otherwise; fsdp or deepspeed, also weights and Adam's moments, on GPUs only.
     lora_rank: 0 trains all weights; otherwise adapters of that rank on every linear layer, and the head. lora_alpha,
     lora_dropout: of these. Adapters need a higher peak_lr than all weights do: --lora sets both.
+    frozen_weights: how the weights that adapters leave alone are held: fp32, bf16 (half the memory), or 4bit (an
+    eighth: NF4 in blocks of 64, Dettmers et al., 2023; needs bitsandbytes). Both compute in bf16. In the end the
+    adapters are added to the base model's own weights, not to the rounded ones.
     validate_every: measure the split valid every so many steps and at the last one, 0: at the end of every epoch, None:
     never. The default is None, because a validation takes time, and choosing a step by it changes which weights a run
     ends with. validation_turns: at most so many, drawn by the seed and the same at each validation. best_by: the run
@@ -112,9 +126,12 @@ class JointRecipe:
     layout: str = "auto"
     token_budget: int | None = None
     recompute: bool = False
+    loss_chunk: int = LOSS_CHUNK
+    sharding: str = "auto"
     lora_rank: int = 0
     lora_alpha: int = 32
     lora_dropout: float = 0.0
+    frozen_weights: str = "fp32"
     validate_every: int | None = None
     validation_turns: int = 500
     best_by: str = "loss"
@@ -123,6 +140,7 @@ class JointRecipe:
     def __post_init__(self) -> None:
         check_bounds(self, least=LEAST, finite=FINITE, positive=POSITIVE, shares=SHARES, choices=CHOICES)
         self._check_patience()
+        self._check_frozen_weights()
         if self.chat_template and self.speaker_marks:
             raise TrainingError(
                 _("chat_template and speaker_marks are both true, but a template says by itself who speaks."),
@@ -151,6 +169,28 @@ class JointRecipe:
     @property
     def dialogue_format(self) -> DialogueFormat:
         return DialogueFormat(speaker_marks=self.speaker_marks, chat_template=self.chat_template)
+
+    def _check_frozen_weights(self) -> None:
+        """Raise TrainingError for rounded weights that are trained, computed with in fp32, or spread."""
+        if self.frozen_weights == "fp32":
+            return
+        rounded = {"name": self.frozen_weights}
+        if not self.lora_rank:
+            raise TrainingError(
+                _("frozen_weights is %(name)s, but without adapters all weights are trained.") % rounded,
+                _("Train adapters (LoRA), or set frozen_weights to fp32."),
+            )
+        if self.precision == "fp32":
+            raise TrainingError(
+                _("frozen_weights is %(name)s, which is computed in bf16, but precision is fp32.") % rounded,
+                _("Set precision to auto or bf16, or frozen_weights to fp32."),
+            )
+        if self.sharding != "auto":
+            raise TrainingError(
+                _("frozen_weights is %(name)s, but %(sharding)s spreads weights of one kind only.")
+                % {**rounded, "sharding": self.sharding},
+                _("Set sharding to auto, or frozen_weights to fp32."),
+            )
 
     def rate_factor(self, step: int) -> float:
         """Share of the peak learning rate at optimiser step `step`, counted from 1."""

@@ -9,6 +9,7 @@ model minutes to load.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from preference.training.common.checkpointing import Saving
 from preference.training.common.command import TrainingSession
 from preference.training.common.dialogues import TrainingDialogue, read_dialogues
 from preference.training.common.errors import TrainingError
+from preference.training.common.frozen_weights import FP32, dtype_of, loading_arguments
 from preference.training.common.memory import TokenBudget, report_model_too_large, report_out_of_memory
 from preference.training.common.messages import gettext as _
 from preference.training.common.messages import ngettext
@@ -52,6 +54,7 @@ def train(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSes
     """
     torch.set_num_threads(options.threads or torch.get_num_threads())
     trainer = prepare(options, recipe, session)
+    unrounded = dataclasses.replace(recipe, frozen_weights=FP32)
     try:
         run_steps(
             trainer,
@@ -59,7 +62,7 @@ def train(options: argparse.Namespace, recipe: JointRecipe, session: TrainingSes
             epochs=recipe.epochs,
             resume=options.resume,
             finish=lambda: finish_run(
-                trainer, partial(build_model, options.model, recipe), save_as=options.save_as
+                trainer, partial(build_model, options.model, unrounded), save_as=options.save_as
             ),
         )
     finally:
@@ -97,7 +100,7 @@ def prepare(options: argparse.Namespace, recipe: JointRecipe, session: TrainingS
     explanation["prompt_format"] = prompt_format(model.tokenizer, encoder)
     amount = f"{len(dialogues)} dialogues, {plan.quadruples} quadruples an epoch, {plan.steps} steps of {recipe.batch}."
     begin_run(explanation, args, session, free=FREE, before=BEFORE, amount=amount)
-    describe_weights(session.progress, explanation, model, "preference.training.joint")
+    describe_weights(session.progress, explanation, model)
     return JointTrainer(
         model,
         args,
@@ -152,10 +155,17 @@ def build_model(source: str, recipe: JointRecipe) -> JointModel:
     run, starts from the same weights.
     """
     with report_model_too_large(source):
-        model = JointModel.from_pretrained(source, seed=recipe.seed, dialogue_format=recipe.dialogue_format)
+        model = JointModel.from_pretrained(
+            source,
+            seed=recipe.seed,
+            dtype=dtype_of(recipe.frozen_weights),
+            dialogue_format=recipe.dialogue_format,
+            **loading_arguments(recipe.frozen_weights),
+        )
     # The loss sees differences of scores only, so the gradient of the bias is rounding error, which Adam would scale
     # up to full steps.
     model.head.bias.requires_grad_(False)
     model.loss_weights = (recipe.nll_weight, recipe.ranking_weight)
+    model.loss_chunk = recipe.loss_chunk
     prepare_weights(model, recipe)
     return model

@@ -33,6 +33,7 @@ from preference.training.common.command import (
 )
 from preference.training.common.errors import TrainingError
 from preference.training.common.evaluators import read_replies
+from preference.training.common.launching import Launch, add_processes_option
 from preference.training.common.messages import gettext as _
 from preference.training.common.output import sha256_of
 from preference.training.common.recipes import with_settings
@@ -105,6 +106,7 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting; may be repeated")
     add("--seed", type=int, help="of pairs, order and new weights; the same as --set seed=…")
     add_run_options(parser)
+    add_processes_option(parser)
 
 
 def _add_draw(parser: argparse.ArgumentParser) -> None:
@@ -145,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status. On failure the last two lines on stderr are cause and remedy."""
     options = parser().parse_args(arguments)
     if options.action == "train":
-        return run_to_status(options, build_recipe, _train)
+        launch = Launch("preference.training.paireval", arguments)
+        return run_to_status(options, build_recipe, _train, launch)
     try:
         (_score if options.action == "score" else _draw)(options)
     except TrainingError as error:

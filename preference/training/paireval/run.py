@@ -94,7 +94,7 @@ def prepare(
     comparisons = comparisons_to_store(examples, recipe, encoder)
     amount = f"{plan.pairs} pairs an epoch, {plan.steps} steps of {recipe.batch}."
     begin_run(explanation, args, session, free=FREE, before=BEFORE, amount=amount)
-    describe_weights(session.progress, explanation, model, "preference.training.paireval train")
+    describe_weights(session.progress, explanation, model)
     trainer = PairTrainer(
         model,
         args,

@@ -1,5 +1,6 @@
 """The pages of trainings: what may be asked, what it will take, how it goes, stopping and going on."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from jobs.models import Job, JobState, Worker
 from preference.data.models.snapshots import Snapshot
 from preference.runs.models import TrainingRun
 from preference.runs.services.trainings import remove_run_files
+from preference.training.joint.memory.machine import GPU, Machine
 from projects.models import Project, Role
 from tests.conftest import Joins
 from tests.frontend.data_pages import erics_browser, files_root, html
@@ -25,6 +27,10 @@ from tests.preference.learning import run_of, snapshot_of, trained_model, traini
 
 __all__ = ["erics_browser", "files_root"]
 NEW = "/p/chit-chat/trainings/new/"
+LLAMA_8B = {
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "num_hidden_layers": 32, "intermediate_size": 14336, "vocab_size": 128256, "tie_word_embeddings": False,
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -76,15 +82,25 @@ def test_without_a_snapshot_the_page_leads_to_one(erics_browser: Client, project
 
 
 def test_a_training_is_started_with_what_was_asked(erics_browser: Client, snapshot: Snapshot) -> None:
-    sent = form(snapshot, batch="8", similar="0", recompute="yes", lora_alpha="16", is_lora="on", seed="7")
+    sent = form(
+        snapshot,
+        batch="8",
+        similar="0",
+        recompute="yes",
+        lora_alpha="16",
+        is_lora="on",
+        seed="7",
+        processes="2",
+    )
     answer = erics_browser.post(NEW, sent)
     run = TrainingRun.objects.get()
     assert answer.headers["Location"] == reverse("training_run", args=["chit-chat", run.pk])
     assert run.changes == {"batch": 8, "similar": None, "recompute": True, "lora_alpha": 16}
-    assert (run.recipe, run.is_lora, run.seed, run.base, run.snapshot) == (
+    assert (run.recipe, run.is_lora, run.seed, run.processes, run.base, run.snapshot) == (
         "quick",
         True,
         7,
+        2,
         "/models/plato",
         snapshot,
     )
@@ -146,6 +162,35 @@ def test_the_forecast_shows_what_a_training_takes(
     assert "not known yet" in text
     learns(training(project, None, snapshot))
     assert "about 8 s at the speed of training 1" in text_of(erics_browser.get(query))
+
+
+def test_the_forecast_shows_the_memory_or_why_it_is_not_known(
+    erics_browser: Client,
+    snapshot: Snapshot,
+    local: Generator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    query = f"{NEW}?part=forecast&snapshot={snapshot.pk}&recipe=quick&seed=1&model="
+    assert "The config.json of /models/plato cannot be read here." in text_of(
+        erics_browser.get(f"{query}/models/plato")
+    )
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA_8B))
+    local.options = {"model": str(tmp_path)}
+    local.save()
+    machine = Machine(2**36, (GPU("H100", 80 * 2**30),) * 2)
+    monkeypatch.setattr("preference.training.joint.memory.assessment.this_machine", lambda: machine)
+    text = text_of(erics_browser.get(f"{query}{tmp_path}"))
+    assert re.search(r"about [\d.]+ GB of each of 2 GPUs", text)
+    assert "Moments of Adam" in text
+    assert "only 80.0 GB for each process" in text
+    small = "&is_lora=on&recompute=yes&frozen_weights=bf16&token_budget=8192&processes=1"
+    text = text_of(erics_browser.get(f"{query}{tmp_path}{small}"))
+    assert re.search(r"about 2\d\.\d GB of 1 GPU", text)
+    assert "would probably run out of memory" not in text
+    assert "This server has 2 GPUs, fewer than processes." in text_of(
+        erics_browser.get(f"{query}{tmp_path}{small}&processes=3")
+    )
 
 
 def test_the_forecast_warns_of_a_training_that_hardly_learns(

@@ -1,5 +1,6 @@
 """Trainings, models and promotions over the REST API."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,10 @@ from tests.preference.learning import local as local
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fakes")]
 RUNS, MODELS = "/api/v1/projects/chit-chat/training-runs/", "/api/v1/projects/chit-chat/models/"
+SMALL_LLAMA = {
+    "model_type": "llama", "hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 2,
+    "intermediate_size": 1024, "vocab_size": 32000,
+}  # fmt: skip
 PROMOTIONS = "/api/v1/projects/chit-chat/promotions/"
 
 
@@ -270,3 +275,21 @@ def test_annotators_bring_no_models(
 ) -> None:
     ann = program(joins("ann", project, Role.ANNOTATOR))
     sent(ann, MODELS, 403, id=str(uuid4()), folder="run7b")
+
+
+def test_the_memory_of_a_training_is_planned_before_it_starts(
+    asks: APIClient, project: Project, local: Generator, tmp_path: Path
+) -> None:
+    assert sent(asks, f"{RUNS}memory/", 409)["code"] == "not_plannable"
+    (tmp_path / "config.json").write_text(json.dumps(SMALL_LLAMA))
+    local.options = {"model": str(tmp_path)}
+    local.save()
+    body = {"recipe": "quick", "changes": {"token_budget": 512}, "processes": 2}
+    found = sent(asks, f"{RUNS}memory/", 200, **body)
+    assert (found["device"], found["processes"], found["tokens"]) == ("cpu", 2, 512)
+    assert found["moments"] == 8 * found["trained_weights"] == 8 * found["total_weights"]
+    assert found["main_memory"] == 2 * found["peak"]
+    assert found["needed"] > found["peak"]
+    lora = sent(asks, f"{RUNS}memory/", 200, **body, is_lora=True)
+    assert lora["peak"] < found["peak"]
+    assert sent(asks, f"{RUNS}memory/", 400, changes={"batch": 0})["code"] == "invalid"

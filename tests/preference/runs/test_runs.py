@@ -57,7 +57,7 @@ def test_a_training_ends_in_a_registered_model(project: Project, eric: User, loc
 
 def test_the_trainer_is_asked_what_was_asked(project: Project, eric: User, local: Generator) -> None:
     changes = {"batch": 8, "peak_lr": 1e-4, "recompute": True, "similar": None, "layout": "packed"}
-    run = carried_out(training(project, eric, changes=changes, is_lora=True, seed=7))
+    run = carried_out(training(project, eric, changes=changes, is_lora=True, seed=7, processes=3))
     sent = arguments_in(run)
     assert (sent["model"], sent["recipe"], sent["seed"], sent["lora"]) == (
         "/models/plato",
@@ -69,6 +69,16 @@ def test_the_trainer_is_asked_what_was_asked(project: Project, eric: User, local
     assert sorted(sent["set"]) == settings
     assert sent["data"].endswith(str(run.snapshot_id))
     assert sent["resume"]
+    assert sent["processes"] == "3"
+
+
+@pytest.mark.parametrize("processes", [0, 65])
+def test_a_number_of_processes_that_no_machine_has_is_refused(
+    project: Project, local: Generator, processes: int
+) -> None:
+    with refused("invalid") as why:
+        training(project, None, processes=processes)
+    assert why.value.details["field"] == "processes"
 
 
 def test_the_secrets_of_the_server_stay_in_the_worker(fakes: Fakes, tmp_path: Any) -> None:
@@ -120,6 +130,7 @@ def test_the_same_request_trains_once(project: Project, eric: User, local: Gener
         {"recipe": "diamante"},
         {"changes": {"batch": 8}},
         {"is_lora": True},
+        {"processes": 2},
         {"model": "/models/other"},
     ],
 )

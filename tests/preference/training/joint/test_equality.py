@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, logsigmoid
 
 from preference.training.common.dialogues import TrainingDialogue
+from preference.training.common.lora import add_adapters
 from preference.training.joint.encoding import Encoder
 from preference.training.joint.joint_model import JointModel
 from preference.training.joint.layouts.micro_batches import LAYOUTS, Layout
@@ -154,14 +155,28 @@ def test_rows_of_uneven_trees_beside_each_other_are_padded_without_effect() -> N
         torch.testing.assert_close(gradient, others[key], atol=CLOSE, rtol=0, msg=key)
 
 
-def test_recomputed_activations_give_the_same_gradient() -> None:
-    model = joint_model("llama")
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("shape", ["llama", "qwen3", "gpt2"])
+@pytest.mark.parametrize("rank", [0, 4])
+def test_recomputed_activations_and_logits_give_the_same_gradient(shape: str, layout: str, rank: int) -> None:
+    """Of all weights and the preference head, or of adapters and the head."""
+    model = joint_model(shape)
+    if rank:
+        add_adapters(model.backbone, rank=rank, alpha=8)
+        for name, weight in model.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(weight, std=0.1)
     dialogues = ragged(6)
     encoder = Encoder(model.tokenizer, context=60, reply=20)
-    made = Layout("trees", dialogues, encoder).micro_batches(draw_quadruples(dialogues, seed=6, epoch=0))
-    _, expected = learned(model, made)
+    made = Layout(layout, dialogues, encoder).micro_batches(draw_quadruples(dialogues, seed=6, epoch=0))
+    losses, expected = learned(model, made)
+    assert any(name.startswith("head.") for name in expected)
     model.backbone.activation_checkpointing_enable({"use_reentrant": False})
-    _, gradients = learned(model, made)
+    model.loss_chunk = 3
+    assert max(len(batch["targets"]) for batch in made) > 3 * model.loss_chunk
+    others, gradients = learned(model, made)
+    assert others == pytest.approx(losses, abs=CLOSE)
+    assert gradients.keys() == expected.keys()
     for key, gradient in gradients.items():
         torch.testing.assert_close(gradient, expected[key], atol=CLOSE, rtol=0, msg=key)
 

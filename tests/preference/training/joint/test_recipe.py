@@ -46,6 +46,21 @@ def test_patience_needs_validations_of_which_one_is_the_best() -> None:
     assert "p_at_1" in refused.value.remedy
 
 
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({}, "without adapters all weights are trained"),
+        ({"lora_rank": 8, "precision": "fp32"}, "computed in bf16, but precision is fp32"),
+        ({"lora_rank": 8, "sharding": "fsdp"}, "fsdp spreads weights of one kind only"),
+    ],
+)
+def test_rounded_weights_are_frozen_and_computed_in_bf16(changes: dict[str, Any], cause: str) -> None:
+    with pytest.raises(TrainingError, match=cause) as refused:
+        JointRecipe(frozen_weights="4bit", **changes)
+    assert refused.value.remedy
+    assert JointRecipe(frozen_weights="4bit", lora_rank=8).precision == "auto"
+
+
 def test_a_recipe_cannot_be_edited() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         diamante().batch = 3  # type: ignore[misc]
@@ -89,6 +104,9 @@ def test_no_warmup_begins_at_the_peak() -> None:
         ("best_by", "mrr", "best_by is 'mrr', and must be one of loss, p_at_1, last."),
         ("precision", "fp8", "precision is 'fp8', and must be one of auto, fp32, bf16."),
         ("layout", "tree", "layout is 'tree', and must be one of auto, naive, packed, trees."),
+        ("loss_chunk", 0, "loss_chunk is 0, and must be at least 1."),
+        ("frozen_weights", "8bit", "frozen_weights is '8bit', and must be one of fp32, bf16, 4bit."),
+        ("sharding", "zero", "sharding is 'zero', and must be one of auto, fsdp, deepspeed."),
     ],
 )
 def test_a_wrong_value_is_refused_in_a_sentence(name: str, value: Any, said: str) -> None:
