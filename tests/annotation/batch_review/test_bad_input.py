@@ -176,4 +176,4 @@ def test_a_larger_batch_and_sample_take_as_many_queries(quality: Project, anna: 
     small, large = count_queries(quality, anna, carla, 4, 3), count_queries(quality, anna, carla, 24, 20)
     assert large == small
     assert large["draw"] <= 12
-    assert large["return"] <= 26
+    assert large["return"] <= 27  # one of them looks for webhooks that report it

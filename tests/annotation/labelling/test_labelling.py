@@ -121,8 +121,8 @@ def test_submitting_takes_few_queries(
     # the savepoint; lock, insert, draft and next, move the assignment, its event, read the live submissions
     with django_assert_num_queries(8):
         sends(first, good(), opens=False)
-    # also store the disagreement and the final label, and move the task, with an event
-    with django_assert_num_queries(12):
+    # also store the disagreement and the final label, move the task, with an event, and look for its webhooks
+    with django_assert_num_queries(13):
         sends(second, good(), opens=False)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -73,16 +72,15 @@ class Inbox:
         return [request.event for request in self.got if request.subject == subject]
 
 
-@contextmanager
-def receiver(port: int = 0, certificate: Path | None = None) -> Iterator[Inbox]:
-    """certificate: a file with key and certificate, of a receiver with TLS."""
-    inbox = Inbox()
-
+def handler_for(inbox: Inbox) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
+            if len(body) < int(self.headers["content-length"]):  # who sent it was killed
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Received(self.path, headers, body)
             inbox.got.append(request)
@@ -108,14 +106,22 @@ def receiver(port: int = 0, certificate: Path | None = None) -> Iterator[Inbox]:
 
         def log_message(self, format: str, *args: Any) -> None: ...
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        block_on_close = False
+    return Handler
 
-        def handle_error(self, request: Any, client_address: Any) -> None: ...
 
-    server = Server(("127.0.0.1", port), Handler)
-    server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None: ...
+
+
+@contextmanager
+def receiver(port: int = 0, certificate: Path | None = None) -> Iterator[Inbox]:
+    """certificate: a file with key and certificate, of a receiver with TLS."""
+    inbox = Inbox()
+
+    server = Server(("127.0.0.1", port), handler_for(inbox))
     inbox.port = server.server_address[1]
     if certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -12,7 +12,7 @@ from jobs.selectors import live_workers
 from projects.models import DeliveryState, Project, Webhook, WebhookDelivery
 from tests.processes import Running, Stack, wait_until
 from tests.projects.webhooks.conftest import added, happened
-from tests.projects.webhooks.receiver import receiver
+from tests.projects.webhooks.receiver import Received, receiver
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 SUBJECTS, EVENTS = 20, 160
@@ -45,10 +45,9 @@ def test_each_event_arrives_in_order_although_receivers_fail_and_the_worker_is_k
         webhook, _ = added(project, mara, inbox.url)
         failed: Counter[int] = Counter()
 
-        def sometimes_fails(request: object) -> int:
-            event = inbox.got[-1].event
-            failed[event] += 1
-            return 503 if event % 50 == 0 and failed[event] == 1 else 200
+        def sometimes_fails(request: Received) -> int:
+            failed[request.event] += 1
+            return 503 if request.event % 50 == 0 and failed[request.event] == 1 else 200
 
         inbox.answer = sometimes_fails
         worker = webhook_worker(stack, tmp_path / "beat")
