@@ -48,7 +48,7 @@ def test_refused_rows_are_listed(connects: Connects, project: Project) -> None:
     (row,) = done.errors()
     assert (row.line, bool(row.reason), bool(row.remedy)) == (1, True, True)
     with pytest.raises(NotADialogue, match=r"Dialogue 2 cannot be sent: str is not a dialogue\. Give rows"):
-        chat.import_dialogues([*conversations(1), "Hello"], progress=False)
+        chat.import_dialogues([*conversations(1), "Hello"], progress=False)  # type: ignore[list-item]
 
 
 def test_a_line_that_breaks_loses_and_repeats_no_row(

@@ -16,7 +16,6 @@ from preference.registry.models import Promotion, RegisteredModel
 from projects.models import Project
 from tests.processes import ROOT, Stack
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 NOTEBOOK = ROOT / "docs" / "engineers" / "client.ipynb"
 
 
@@ -25,6 +24,8 @@ def cells() -> list[dict[str, Any]]:
     return [cell for cell in content["cells"] if cell["cell_type"] == "code"]
 
 
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
 def test_it_goes_from_an_empty_server_to_a_promoted_model(
     server: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
