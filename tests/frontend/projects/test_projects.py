@@ -104,7 +104,7 @@ def test_a_manager_reads_that_the_questions_name_other_speakers(
         for n, speaker in enumerate(speakers)
     )
     html = text_of(maras_browser.get(reverse("project", args=["helpdesk"])))
-    assert ("are asked about customer, helpdesk, but the speakers are A, B" in html) is says_so
+    assert ("only where the speaker is customer, helpdesk. Here the speakers are A, B, so" in html) is says_so
 
 
 def test_a_complete_setup_is_not_called_missing(maras_browser: Client, planned: Project, ann: User) -> None:
