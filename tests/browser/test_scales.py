@@ -37,7 +37,6 @@ def test_an_option_shows_one_number(mara: User, signs_in: SignedIn, preset: str,
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     for text in options(bench, key).all_inner_texts():
         assert len(re.findall(r"-?\d+", text)) <= 1, text
-    bench.page.screenshot(path=f"/tmp/hc-{preset}.png")
 
 
 def test_the_steps_of_a_scale_stand_in_one_row_and_no_word_is_broken(mara: User, signs_in: SignedIn) -> None:
@@ -45,7 +44,6 @@ def test_the_steps_of_a_scale_stand_in_one_row_and_no_word_is_broken(mara: User,
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
     assert len(options(bench, "CS").evaluate_all(TOP)) == 1
     assert bench.page.locator(".option > span").evaluate_all(BROKEN_WORDS) == []
-    bench.page.screenshot(path="/tmp/hc-dch.png")
 
 
 def test_on_a_phone_the_steps_stand_below_each_other(mara: User, signs_in: SignedIn) -> None:
@@ -53,7 +51,6 @@ def test_on_a_phone_the_steps_stand_below_each_other(mara: User, signs_in: Signe
     page = signs_in(annotator("ann", project), viewport={"width": 390, "height": 780})
     bench = LabelBench.open(page, project)
     assert len(options(bench, "CS").evaluate_all(LEFT)) == 1
-    bench.page.screenshot(path="/tmp/hc-dch-390.png")
 
 
 @pytest.mark.parametrize(("preset", "key"), [("dch", "CS"), ("diqad", "quality")])
@@ -92,4 +89,3 @@ def test_nuggets_are_words_with_their_codes_behind_and_a_legend_above(mara: User
     expect(bench.page.locator(".turn .option").first).to_have_text("1trigger CNUG0")
     bench.press("1")
     expect(bench.answer("0/nugget").locator(".chip")).to_have_text("trigger CNUG0")
-    bench.page.screenshot(path="/tmp/hc-nuggets.png")

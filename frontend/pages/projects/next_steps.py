@@ -327,7 +327,8 @@ def _missing_in_labelling(
         found.append(MissingSetup(text % {"n": n}, _("Members and their languages"), url))
     if unasked := unasked_speakers(project):
         text = _(
-            "Questions about utterances are asked about %(wanted)s, but the speakers are %(found)s: nobody is asked."
+            "The questions about utterances are asked only where the speaker is %(wanted)s. Here the speakers are"
+            " %(found)s, so annotators never see these questions."
         )
         comma = pgettext("list", ", ")
         words = {"wanted": comma.join(unasked.wanted), "found": comma.join(unasked.found[:5])}

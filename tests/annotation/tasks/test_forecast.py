@@ -49,7 +49,7 @@ def test_a_steady_pace_gives_a_date(quality: Project, anna: User) -> None:
 def test_the_page_says_it_in_a_sentence(quality: Project, anna: User, mara: User, client: Client) -> None:
     client.force_login(mara)
     page = client.get("/p/quality/statistics/").text
-    assert "Nobody finished anything in the last 14 days" in page
+    assert "Nobody finished anything in the 14 days before today" in page
     finished(quality, anna, 2)
     assert "At the pace of the last 14 days, on " in client.get("/p/quality/statistics/").text
 

@@ -94,7 +94,7 @@ def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project)
 
 
 @pytest.mark.parametrize(("speakers", "says_so"), [(("A", "B"), True), (("customer", "helpdesk"), False)])
-def test_a_manager_is_told_that_the_questions_name_other_speakers(
+def test_a_manager_reads_that_the_questions_name_other_speakers(
     maras_browser: Client, mara: User, speakers: tuple[str, str], says_so: bool
 ) -> None:
     helpdesk = create_project(slug="helpdesk", preset="dch", actor=mara)
@@ -104,7 +104,7 @@ def test_a_manager_is_told_that_the_questions_name_other_speakers(
         for n, speaker in enumerate(speakers)
     )
     html = text_of(maras_browser.get(reverse("project", args=["helpdesk"])))
-    assert ("are asked about customer, helpdesk, but the speakers are A, B" in html) is says_so
+    assert ("only where the speaker is customer, helpdesk. Here the speakers are A, B, so" in html) is says_so
 
 
 def test_a_complete_setup_is_not_called_missing(maras_browser: Client, planned: Project, ann: User) -> None:
