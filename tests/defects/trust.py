@@ -171,13 +171,6 @@ TRUST_DEFECTS = (
         ("tests/common/test_spreadsheets.py",),
     ),
     Defect(
-        "a demo whose process is killed three times ends",
-        "config/supervisor.py",
-        "if self.early_exits >= MAX_EARLY_EXITS and not was_killed:",
-        "if self.early_exits >= MAX_EARLY_EXITS:",
-        ("tests/config/test_supervisor.py",),
-    ),
-    Defect(
         "API tokens that were chosen survive a new password",
         "frontend/pages/account/password_forms.py",
         "                revoke_token(user=self.user, token_id=int(key))",
