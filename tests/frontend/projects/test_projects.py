@@ -94,7 +94,7 @@ def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project)
 
 
 @pytest.mark.parametrize(("speakers", "says_so"), [(("A", "B"), True), (("customer", "helpdesk"), False)])
-def test_a_manager_is_told_that_the_questions_name_other_speakers(
+def test_a_manager_reads_that_the_questions_name_other_speakers(
     maras_browser: Client, mara: User, speakers: tuple[str, str], says_so: bool
 ) -> None:
     helpdesk = create_project(slug="helpdesk", preset="dch", actor=mara)
