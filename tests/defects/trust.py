@@ -171,13 +171,6 @@ TRUST_DEFECTS = (
         ("tests/common/test_spreadsheets.py",),
     ),
     Defect(
-        "a demo whose process is killed three times ends",
-        "config/supervisor.py",
-        "if self.early_exits >= MAX_EARLY_EXITS and not was_killed:",
-        "if self.early_exits >= MAX_EARLY_EXITS:",
-        ("tests/config/test_supervisor.py",),
-    ),
-    Defect(
         "API tokens that were chosen survive a new password",
         "frontend/pages/account/password_forms.py",
         "                revoke_token(user=self.user, token_id=int(key))",
@@ -207,5 +200,12 @@ TRUST_DEFECTS = (
         "if not settings.HUB_TOKEN_SHARED and not HubToken.objects.filter(project=project).exists():",
         "if False:",
         ("tests/preference/data/test_hub.py",),
+    ),
+    Defect(
+        "a proxy that still sends is reset before it has read the answer",
+        "config/lingering_close.py",
+        "            self._selector.unregister(client)\n        return not data",
+        "            return True\n        return not data",
+        ("tests/config/test_lingering_close.py",),
     ),
 )
