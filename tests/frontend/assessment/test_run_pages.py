@@ -52,13 +52,9 @@ def test_the_page_of_a_run_warns_of_a_chatbot_that_fails(maras: Client, study: P
     assert f"without a reply: {turn.session.system.name}." in read(maras, "runs/1/")
 
 
-<<<<<<< HEAD
 def test_the_page_of_a_run_says_that_participants_meet_systems_more_than_once(
     maras: Client, study: Project
 ) -> None:
-=======
-def test_a_manager_reads_that_participants_meet_systems_more_than_once(maras: Client, study: Project) -> None:
->>>>>>> operator
     new_run(maras)
     assert "come more than once" not in read(maras, "runs/1/")
     AssessmentSettings.objects.filter(project=study).update(ordinary_systems=7)
