@@ -106,7 +106,7 @@ def _seed(key: str) -> int:
 
 
 @cache
-def _domains(language: str) -> dict[str, str]:
+def topic_domains(language: str) -> dict[str, str]:
     """The domain of every topic, from the first file that has it."""
     domains: dict[str, str] = {}
     for path in topic_files(language):
@@ -122,7 +122,7 @@ def dialogue_row(dialogue: Dialogue) -> dict[str, Any]:
     return {
         "id": plan.name,
         "language": plan.language,
-        "domain": _domains(plan.language)[topic_of(plan, dialogue.utterances[0].seed).name],
+        "domain": topic_domains(plan.language)[topic_of(plan, dialogue.utterances[0].seed).name],
         "scripted": True,
         "conversation": [
             _turn(place, utterance, displayed) for place, (utterance, displayed) in enumerate(turns)
