@@ -62,15 +62,16 @@ class Run:
 
 
 @pytest.fixture
-def hangs_up_by_default() -> Iterator[None]:
-    """What a process inherits, unless the tests run under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def ends_by_default() -> Iterator[None]:
+    """What a process inherits, unless the tests run under nohup or in the background of a script."""
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in (signal.SIGHUP, signal.SIGINT)}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
-def run(hangs_up_by_default: None) -> Iterator[Callable[..., Run]]:
+def run(ends_by_default: None) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
 
     def begin(out: int = subprocess.PIPE, stop_seconds: float = STOP_SECONDS, **services: str) -> Run:

@@ -122,10 +122,14 @@ def test_the_api_returns_the_comparison(mixed: Project, turns: Turns, client: Cl
 
 
 def test_the_page_shows_it_in_words_and_as_a_file(
-    mixed: Project, turns: Turns, client: Client, eric: User
+    mixed: Project, turns: Turns, client: Client, eric: User, anns_assignment: Assignment, writes: Writes
 ) -> None:
     client.force_login(eric)
     page = "/p/chit-chat/statistics/"
+    assert "Nobody has written anything yet" in client.get(page).content.decode()
+    for position, text in enumerate(("My cat sheds all over the sofa.", "So does my dog.")):
+        writes(anns_assignment, text, position)
+    anns_assignment.dialogue.refresh_from_db()
     assert "can name a second model" in client.get(page).content.decode()
     turns("new", "new", "old", "new!")
     content = client.get(page).content.decode()

@@ -181,7 +181,7 @@ def test_the_most_disagreed_dialogues_are_shown(
     page = client.get(f"/p/{quality.slug}/disagreed/?question=verify").content.decode()
     assert "anna" in page
     assert "bela" in page
-    assert '% <small class="muted">2 people</small>' in page
+    assert '% differ <small class="muted">2 people</small>' in page
     assert AdmissionTry.objects.count() == 0
 
 
