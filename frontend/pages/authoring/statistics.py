@@ -51,7 +51,8 @@ def statistics_page(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "title": _("Statistics"),
         "table_one": table_one,
-        "charts": charts if any(chart.rows for chart in charts) else [],
+        "charts": charts,
+        "is_empty": not any(chart.rows for chart in charts) and not statistics.table_one()[-1].dialogues,
         "forecast": forecast_of(project),
     }
     return render(request, "authoring/statistics.html", context)

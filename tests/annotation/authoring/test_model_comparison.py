@@ -10,6 +10,7 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.authoring.models import Turn
 from annotation.authoring.selectors.model_comparison import ModelComparison, model_comparisons
+from annotation.authoring.services.completion import finish_dialogue
 from annotation.authoring.services.settings import update_authoring
 from annotation.authoring.services.turns import TurnResult, undo_turn
 from annotation.tasks.models.work import Assignment
@@ -121,16 +122,24 @@ def test_the_api_returns_the_comparison(mixed: Project, turns: Turns, client: Cl
     )
 
 
+def test_a_project_with_one_model_reads_how_two_are_compared(
+    project: Project, anns_assignment: Assignment, writes: Writes, ann: User, client: Client, eric: User
+) -> None:
+    project.authoring.min_rounds = 1
+    project.authoring.save()
+    for position, text in enumerate(("My cat sheds all over the sofa.", "So does my dog.")):
+        writes(anns_assignment, text, position)
+    finish_dialogue(annotator=ann, assignment_id=anns_assignment.pk)
+    client.force_login(eric)
+    assert "can name a second model" in client.get("/p/chit-chat/statistics/").content.decode()
+
+
 def test_the_page_shows_it_in_words_and_as_a_file(
-    mixed: Project, turns: Turns, client: Client, eric: User, anns_assignment: Assignment, writes: Writes
+    mixed: Project, turns: Turns, client: Client, eric: User
 ) -> None:
     client.force_login(eric)
     page = "/p/chit-chat/statistics/"
     assert "Nobody has written anything yet" in client.get(page).content.decode()
-    for position, text in enumerate(("My cat sheds all over the sofa.", "So does my dog.")):
-        writes(anns_assignment, text, position)
-    anns_assignment.dialogue.refresh_from_db()
-    assert "can name a second model" in client.get(page).content.decode()
     turns("new", "new", "old", "new!")
     content = client.get(page).content.decode()
     assert "won 75.0 % of the 4 turns" in content
