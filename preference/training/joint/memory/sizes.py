@@ -89,8 +89,8 @@ class ModelSizes:
 def sizes_of(config: Mapping[str, Any]) -> ModelSizes:
     """Those of the model that a config.json describes. Raises TrainingError for an unknown architecture."""
     text: Mapping[str, Any] = config.get("text_config") or config
-    kind = str(text.get("model_type", ""))
     try:
+        kind = str(text["model_type"])
         if kind in GATED:
             return _gated(text, kind)
         if kind in PLAIN:
@@ -102,7 +102,7 @@ def sizes_of(config: Mapping[str, Any]) -> ModelSizes:
             _("Start with a small token_budget and watch the memory."),
         ) from error
     raise TrainingError(
-        _("The memory of the architecture %(kind)s cannot be planned.") % {"kind": kind or "?"},
+        _("The memory of the architecture %(kind)s cannot be planned.") % {"kind": kind},
         _("Start with a small token_budget and watch the memory."),
     )
 
