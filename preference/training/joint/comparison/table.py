@@ -30,12 +30,12 @@ def _lines(report: Report) -> Iterator[str]:
     size = f"{report['n_dialogues']} dialogues, {report['n_turns']} turns"
     yield f"split {report['split']}: {size}; mean of seeds {seeds}"
     yield ""
-    yield f"{'human reply first':{WIDTH}}{'MAP':>23}{'MRR':>23}{'P@1':>23}  {'P@1 of the seeds'}"
+    yield f"{'human reply first':{WIDTH}}{'MAP':>25}{'MRR':>25}{'P@1':>25}  {'P@1 of the seeds'}"
     for key, name in RANKINGS.items():
         if key in report["rankings"]:
             figures = report["rankings"][key]
             yield f"{_measures(name, figures)}  {_range(figures['p_at_1_by_seed'])}"
-    yield f"{'chance':{WIDTH}}{'':46}{format_estimate(report['chance']):>23}"
+    yield f"{'chance':{WIDTH}}{'':50}{format_estimate(report['chance']):>25}"
     yield ""
     for key, figures in report["differences"].items():
         _one, other = (RANKINGS[name] for name in key.split("-"))
@@ -46,7 +46,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 def _measures(name: str, figures: Report) -> str:
     return f"{name:{WIDTH}}" + "".join(
-        f"{format_estimate(figures[measure]):>23}" for measure in ("map", "mrr", "p_at_1")
+        f"{format_estimate(figures[measure]):>25}" for measure in ("map", "mrr", "p_at_1")
     )
 
 
