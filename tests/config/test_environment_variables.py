@@ -20,8 +20,9 @@ INTERNAL: Final = frozenset(
         "LAPIDARY_LANGUAGE",
         "DEMO_BOTS",
         "OMP_WAIT_POLICY",
-        "RANK",
     }
+    # What torchrun and the training job set for their processes, and CUDA's own variable.
+    | {"RANK", "LOCAL_RANK", "WORLD_SIZE", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES"}
 )
 # Read by libraries, compose or the demo's Makefile; keys are named in the database.
 READ_BY_OTHERS: Final = frozenset(
