@@ -147,7 +147,7 @@ def is_plain(name: str) -> bool:
 
 
 def find_collision(names: set[str]) -> str:
-    """A name that is also the folder of another, or differs from another only in case; "" if there is none."""
+    """The first name that is also the folder of another, or differs only in case; "" if all names are distinct."""
     seen = {name.lower() for name in names}
     folders = {str(parent).lower() for name in names for parent in PurePosixPath(name).parents}
     if len(seen) < len(names):

@@ -1,4 +1,4 @@
-"""Jobs, exports, snapshots and models: awaited, checked, and gone on with after a lost connection."""
+"""Jobs, exports, snapshots and models: awaited, checked, and resumed after a lost connection."""
 
 import json
 import socket

@@ -14,7 +14,7 @@ from generation.demo_model.demo_log.annotator import NEAR
 # How a message ends. The same in both languages.
 TONES: Final = (":)", "^^", "haha", "~", "!!", "...", "<3", "xD")
 DISPLAYED: Final = len(TONES) - 1
-# Whether what is said is among the candidates, is one of them in another tone, or is none of them.
+# Whether the reply is a candidate, a candidate in another tone, or neither.
 SHARES: Final = {"select": 0.18, "revise": 0.10, "rewrite": 0.72}
 
 
