@@ -16,16 +16,21 @@ def heldout_openings() -> list[tuple[str, str, str]]:
     return [(language, where, text) for language, where, text in rows]
 
 
-def write_corpus(seed: int, dialogues: int, *, short: bool = False) -> list[tuple[str, list[Turn]]]:
-    """(language, dialogue) pairs, both languages in turn, never with a held-out opening."""
+def write_corpus(
+    seed: int, dialogues: int, *, short: bool = False, written: float = 0.0
+) -> list[tuple[str, list[Turn]]]:
+    """(language, dialogue) pairs, both languages in turn, never with a held-out opening.
+
+    written: the share of dialogues that were written by hand.
+    """
     heldout = frozenset(text for _, _, text in heldout_openings())
-    stream = write_dialogues(seed, heldout, short=short)
+    stream = write_dialogues(seed, heldout, short=short, written=written)
     return [next(stream) for _ in range(dialogues)]
 
 
-def corpus_hash(dialogues: int = 4000) -> str:
+def corpus_hash(dialogues: int = 4000, *, written: float = 0.0) -> str:
     """SHA-256 of the first dialogues of seed 1: it names what the generator writes, whatever its code looks like."""
     digest = hashlib.sha256()
-    for language, dialogue in write_corpus(1, dialogues):
+    for language, dialogue in write_corpus(1, dialogues, written=written):
         digest.update(f"{language}\t{dialogue}\n".encode())
     return digest.hexdigest()

@@ -19,13 +19,14 @@ def size(language: str, dialogue: list[Turn]) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Write generated chit-chat dialogues as JSON lines.")
     parser.add_argument("--tokens", type=int, default=100_000, help="stop after about this many tokens")
+    parser.add_argument("--written", type=float, default=0.0, help="share of dialogues written by hand")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, help="a file; standard output if left out")
     options = parser.parse_args()
     heldout = frozenset(text for _, _, text in heldout_openings())
     total = 0
     with options.output.open("w", encoding="utf-8") if options.output else sys.stdout as out:
-        for language, dialogue in write_dialogues(options.seed, heldout):
+        for language, dialogue in write_dialogues(options.seed, heldout, written=options.written):
             messages = [{"speaker": speaker, "text": text} for speaker, text in dialogue]
             out.write(json.dumps({"language": language, "messages": messages}, ensure_ascii=False) + "\n")
             total += size(language, dialogue)

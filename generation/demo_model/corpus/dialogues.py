@@ -14,6 +14,7 @@ from generation.demo_model.corpus.reading import (
     material,
 )
 from generation.demo_model.corpus.wording import fill, join, vary_opening
+from generation.demo_model.corpus.written import draw_written
 
 Turn = tuple[str, str]
 SPEAKERS = ("A", "B")
@@ -220,12 +221,19 @@ def compose(writer: Writer, length: int) -> list[Turn]:
 
 
 def write_dialogues(
-    seed: int, heldout: frozenset[str] = frozenset(), *, short: bool = False
+    seed: int, heldout: frozenset[str] = frozenset(), *, short: bool = False, written: float = 0.0
 ) -> Iterator[tuple[str, list[Turn]]]:
-    """Endless (language, dialogue) pairs, the languages in turn; equal seeds give equal dialogues."""
+    """Endless (language, dialogue) pairs, the languages in turn; equal seeds give equal dialogues.
+
+    written: the share of dialogues that were written by hand.
+    """
     rng = random.Random(seed)
     while True:
         for language in ("en", "zh"):
-            dialogue = write_dialogue(language, rng, short=short)
+            if written and rng.random() < written:
+                texts = draw_written(language, rng)
+                dialogue = [(SPEAKERS[at % 2], text) for at, text in enumerate(texts)]
+            else:
+                dialogue = write_dialogue(language, rng, short=short)
             if not heldout.intersection(text for _, text in dialogue):
                 yield language, dialogue

@@ -2,6 +2,7 @@
 
 python -m preference.training.demo_model --output generation/demo_model/model
 python -m preference.training.demo_model --output generation/demo_model/model --show-openings
+python -m preference.training.demo_model --output generation/demo_model/model --write-candidates
 """
 
 import argparse
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+from generation.backends.hf import HFBackend
+from preference.training.demo_model.candidates import REPLIES, write_candidates
 from preference.training.demo_model.replies import show_dialogues, show_openings
 from preference.training.demo_model.run import Recipe, Run
 
@@ -20,6 +23,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder of the model")
     parser.add_argument("--tokens", type=int, default=Recipe().tokens)
     parser.add_argument("--seed", type=int, default=Recipe().seed)
+    parser.add_argument("--written", type=float, default=0.0, help="share of dialogues written by hand")
+    parser.add_argument("--vocabulary", type=int, default=Recipe().vocabulary)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--work", type=Path, help="folder of the checkpoint; a temporary one if left out")
     parser.add_argument(
@@ -28,14 +33,25 @@ def main() -> None:
     parser.add_argument(
         "--show-dialogues", action="store_true", help="print 5 dialogues of 7 rounds a language"
     )
+    parser.add_argument(
+        "--write-candidates",
+        action="store_true",
+        help="write 7 candidates to each of the 80 openings that two readers judged, as annotators get them",
+    )
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     if options.show_openings or options.show_dialogues:
         (show_openings if options.show_openings else show_dialogues)(options.output)
         return
+    if options.write_candidates:
+        print(f"Wrote {write_candidates(HFBackend(str(options.output)))} candidates to {REPLIES}.")
+        return
     work = options.work or Path(tempfile.gettempdir()) / "lapidary-demo-model"
     work.mkdir(parents=True, exist_ok=True)
-    run = Run(Recipe(tokens=options.tokens, seed=options.seed), work)
+    recipe = Recipe(
+        tokens=options.tokens, seed=options.seed, written=options.written, vocabulary=options.vocabulary
+    )
+    run = Run(recipe, work)
     run.train()
     run.export(options.output)
     print(f"Saved to {options.output}.")

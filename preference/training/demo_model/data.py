@@ -33,12 +33,13 @@ class TokenBatch:
     tokens: int
 
 
-def texts(seed: int, dialogues: int, *, short: bool = False) -> list[list[str]]:
-    """The utterances of each of `dialogues` generated dialogues, the two languages alternating."""
-    return [[text for _, text in dialogue] for _, dialogue in write_corpus(seed, dialogues, short=short)]
+def texts(seed: int, dialogues: int, *, short: bool = False, written: float = 0.0) -> list[list[str]]:
+    """The utterances of each of `dialogues` dialogues of the corpus, the two languages alternating."""
+    corpus = write_corpus(seed, dialogues, short=short, written=written)
+    return [[text for _, text in dialogue] for _, dialogue in corpus]
 
 
-def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
+def train_tokenizer(seed: int, vocabulary: int, *, written: float = 0.0) -> PreTrainedTokenizerFast:
     """Byte-level BPE with `vocabulary` entries; every Chinese character is a pre-token, so that no merge crosses it.
 
     Byte-level: any text can be encoded, without an unknown token. The cut between characters spends the vocabulary on
@@ -58,7 +59,7 @@ def train_tokenizer(seed: int, vocabulary: int) -> PreTrainedTokenizerFast:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    sample = (text for dialogue in texts(seed, TOKENIZER_DIALOGUES) for text in dialogue)
+    sample = (text for dialogue in texts(seed, TOKENIZER_DIALOGUES, written=written) for text in dialogue)
     tokenizer.train_from_iterator(sample, trainer)
     wrap: Any = PreTrainedTokenizerFast
     wrapped: PreTrainedTokenizerFast = wrap(
@@ -98,15 +99,21 @@ def pad(
 
 
 def batches(
-    seed: int, chunk: int, tokenizer: PreTrainedTokenizerFast, budget: int, *, first_replies: bool = False
+    seed: int,
+    chunk: int,
+    tokenizer: PreTrainedTokenizerFast,
+    budget: int,
+    *,
+    first_replies: bool = False,
+    written: float = 0.0,
 ) -> Iterator[TokenBatch]:
     """Batches of one chunk of the corpus, in random order, each of at most `budget` tokens with padding.
 
     first_replies: mostly short dialogues, without labels on the openings. First replies are the hardest part, and get
-    the most practice this way.
+    the most practice this way. written: the share of dialogues written by hand.
     """
     chunk_seed = seed * 100_000 + chunk
-    dialogues = texts(chunk_seed, DIALOGUES_PER_CHUNK, short=first_replies)
+    dialogues = texts(chunk_seed, DIALOGUES_PER_CHUNK, short=first_replies, written=written)
     rows = [encode(dialogue, tokenizer) for dialogue in dialogues]
     rows.sort(key=len)
     groups: list[list[list[int]]] = [[]]

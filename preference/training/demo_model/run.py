@@ -51,6 +51,8 @@ class Recipe:
     # The shipped logits are the trained ones times this: temperature 1 then draws fewer stray words.
     sharpness: float = 1.6
     weight_decay: float = 0.05
+    # The share of dialogues that were written by hand.
+    written: float = 0.0
 
 
 @dataclass(slots=True)
@@ -117,8 +119,8 @@ class Run:
         torch.manual_seed(recipe.seed)
         self.recipe, self.work = recipe, work
         # Read before training: the sources may be edited while it runs.
-        self.corpus, self.commit = corpus_hash(), commit()
-        self.tokenizer = train_tokenizer(recipe.seed, recipe.vocabulary)
+        self.corpus, self.commit = corpus_hash(written=recipe.written), commit()
+        self.tokenizer = train_tokenizer(recipe.seed, recipe.vocabulary, written=recipe.written)
         self.model = build(recipe, self.tokenizer)
         self.optimizers = optimizers(self.model, recipe)
         self.progress = Progress()
@@ -189,7 +191,14 @@ class Run:
         """The batches of the current chunk of the corpus."""
         recipe, chunk = self.recipe, self.progress.chunk
         later = chunk >= recipe.whole_text_chunks
-        return batches(recipe.seed, chunk, self.tokenizer, recipe.batch_tokens, first_replies=later)
+        return batches(
+            recipe.seed,
+            chunk,
+            self.tokenizer,
+            recipe.batch_tokens,
+            first_replies=later,
+            written=recipe.written,
+        )
 
     def train(self) -> None:
         """Train until the recipe's tokens are reached, with a checkpoint after every chunk of the corpus."""

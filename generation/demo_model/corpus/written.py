@@ -1,0 +1,92 @@
+"""Texts that were written one by one, not from topics and slots.
+
+`exchanges/LANGUAGE/SUBJECT/NN.txt`: an opening and its replies, each of which fits by itself. They teach which replies
+fit what nobody foresaw, above all the mood of it.
+
+    o opening
+    r reply | reply | ...
+
+`conversations/LANGUAGE/SUBJECT/NN.txt`: two people, an utterance a line, an empty line between two conversations. They
+teach how a conversation goes on.
+
+    - I finally repotted the lemon tree.
+    - Nice! Was it already too big for its pot?
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from generation.demo_model.corpus.reading import HERE, Lines, source_lines, split
+from generation.demo_model.corpus.wording import add_typo, drop_punctuation
+
+EXCHANGES, CONVERSATIONS = HERE / "exchanges", HERE / "conversations"
+CONVERSATION = 0.3  # the share of them among the texts that are drawn
+# Shares of openings that are varied as people type.
+TYPO, LOWER, NO_PUNCTUATION = 0.05, 0.15, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    opening: str
+    replies: Lines
+
+    def write(self, language: str, rng: random.Random) -> tuple[str, str]:
+        """The opening as some person might type it, and one of the replies."""
+        text = self.opening
+        if rng.random() < TYPO:
+            text = add_typo(text, rng)
+        if rng.random() < LOWER:
+            text = text.lower()
+        if rng.random() < NO_PUNCTUATION:
+            text = drop_punctuation(text, language)
+        return text, rng.choice(self.replies)
+
+
+def read_exchanges(path: Path) -> Iterator[Exchange]:
+    """ValueError names the line if an opening has no replies, or replies have no opening."""
+    opening = ""
+    for key, rest in source_lines(path):
+        if (key == "o") == bool(opening) or key not in "or":
+            raise ValueError(f"{path.name}, '{key} {rest}': an opening (o) and its replies (r) take turns.")
+        if key == "o":
+            opening = rest
+        else:
+            yield Exchange(opening, split(rest))
+            opening = ""
+    if opening:
+        raise ValueError(f"{path.name}: the last opening has no replies.")
+
+
+def read_conversations(path: Path) -> Iterator[Lines]:
+    """ValueError names the conversation if a line does not begin with "- ", or if it has only one."""
+    for block in path.read_text(encoding="utf-8").strip().split("\n\n"):
+        lines = block.splitlines()
+        if len(lines) < 2 or not all(line.startswith("- ") for line in lines):
+            raise ValueError(
+                f"{path.name}, '{lines[0]}': a conversation is at least two lines that begin with '- '."
+            )
+        yield tuple(line[2:].strip() for line in lines)
+
+
+@cache
+def exchanges(language: str) -> tuple[Exchange, ...]:
+    """All of a language ("en" or "zh"), in the order of their files."""
+    paths = sorted((EXCHANGES / language).glob("*/*.txt"))
+    return tuple(exchange for path in paths for exchange in read_exchanges(path))
+
+
+@cache
+def conversations(language: str) -> tuple[Lines, ...]:
+    """All of a language ("en" or "zh"), in the order of their files."""
+    paths = sorted((CONVERSATIONS / language).glob("*/*.txt"))
+    return tuple(conversation for path in paths for conversation in read_conversations(path))
+
+
+def draw_written(language: str, rng: random.Random) -> Lines:
+    """The utterances of one text."""
+    if rng.random() < CONVERSATION:
+        return rng.choice(conversations(language))
+    return rng.choice(exchanges(language)).write(language, rng)

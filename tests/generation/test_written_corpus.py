@@ -1,0 +1,108 @@
+"""The exchanges and conversations of the demo model's corpus that were written by hand."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from generation.demo_model.corpus import LANGUAGES, heldout_openings, write_corpus
+from generation.demo_model.corpus.written import (
+    Exchange,
+    conversations,
+    exchanges,
+    read_conversations,
+    read_exchanges,
+)
+from preference.training.demo_model.candidates import judged_openings
+from tests.generation.test_demo_corpus import HAN, overlap, pieces
+
+
+def file(folder: Path, text: str) -> Path:
+    path = folder / "01.txt"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_opening_occurs_once_and_has_several_replies(language: str) -> None:
+    every = exchanges(language)
+    assert len(every) > 4000
+    assert len({exchange.opening for exchange in every}) == len(every)
+    assert not [one for one in every if not 4 <= len(set(one.replies)) == len(one.replies) <= 6]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_text_is_in_its_language(language: str) -> None:
+    texts = [text for exchange in exchanges(language) for text in (exchange.opening, *exchange.replies)]
+    texts += [text for conversation in conversations(language) for text in conversation]
+    assert not [text for text in texts if bool(HAN.search(text)) == (language == "en")]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_held_out_opening_is_among_them_even_nearly(language: str) -> None:
+    held_out = [text for tongue, _, text in heldout_openings() if tongue == language]
+    held_out += [opening.text for opening in judged_openings() if opening.language == language]
+    openings = [pieces(exchange.opening) for exchange in exchanges(language)]
+    nearest = {text: max(overlap(pieces(text), other) for other in openings) for text in held_out}
+    assert max(nearest.values()) < 0.6, nearest
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_conversations_are_long_enough_to_teach_how_they_go_on(language: str) -> None:
+    every = conversations(language)
+    assert len(every) > 300
+    assert len({conversation[0] for conversation in every}) > 0.95 * len(every)
+    assert not [one for one in every if not 6 <= len(one) <= 12]
+
+
+def test_a_share_of_the_corpus_is_written_by_hand() -> None:
+    replies = {reply for language in LANGUAGES for one in exchanges(language) for reply in one.replies}
+    replies |= {conversation[1] for language in LANGUAGES for conversation in conversations(language)}
+
+    def share(written: float) -> float:
+        dialogues = [dialogue for _, dialogue in write_corpus(1, 1000, written=written)]
+        return sum(dialogue[1][1] in replies for dialogue in dialogues) / 1000
+
+    assert share(0) < 0.05
+    assert 0.45 < share(0.5) < 0.6
+    assert share(1) == 1
+
+
+def test_an_opening_is_varied_and_a_reply_is_not() -> None:
+    exchange = Exchange("My cat sheds all over the sofa.", ("Mine too!", "Poor sofa."))
+    written = {exchange.write("en", random.Random(seed)) for seed in range(200)}
+    assert {reply for _, reply in written} == set(exchange.replies)
+    assert {"My cat sheds all over the sofa.", "my cat sheds all over the sofa"} <= {
+        text for text, _ in written
+    }
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    path = file(tmp_path, "o Hi\nr Hello. | Hey!\n\no Bye\nr See you.\n")
+    assert list(read_exchanges(path)) == [Exchange("Hi", ("Hello.", "Hey!")), Exchange("Bye", ("See you.",))]
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("r Hello.\n", r"01\.txt, 'r Hello\.': an opening"),
+        ("o Hi\no Bye\nr See you.\n", "'o Bye'"),
+        ("o Hi\nr Hello.\nr Hey.\n", r"'r Hey\.'"),
+        ("x Hi\n", "'x Hi'"),
+        ("o Hi\nr Hello.\n\no Bye\n", "the last opening has no replies"),
+    ],
+)
+def test_a_file_that_mixes_them_up_is_refused(tmp_path: Path, text: str, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        list(read_exchanges(file(tmp_path, text)))
+
+
+def test_a_file_of_conversations_is_read(tmp_path: Path) -> None:
+    path = file(tmp_path, "- Hi\n- Hello.\n- How are you?\n\n- Bye\n- See you.\n")
+    assert list(read_conversations(path)) == [("Hi", "Hello.", "How are you?"), ("Bye", "See you.")]
+
+
+@pytest.mark.parametrize("text", ["- Hi\nHello.\n", "- Hi\n\n- Hello.\n"])
+def test_a_conversation_of_another_form_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ValueError, match=r"01\.txt, '- Hi': a conversation is"):
+        list(read_conversations(file(tmp_path, text)))
