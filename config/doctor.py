@@ -28,8 +28,12 @@ from config.database_timeouts import PROCESS, VARIABLES
 from config.database_version import OLDEST_POSTGRES
 from config.findings import Finding, State
 from config.mail_check import mail
+from config.storage_check import storage
 from config.worker_check import worker_folders, workers
 from embedded.home import EmbeddedError
+from generation.loaded import arguments_on_this_host
+from generation.models import Generator
+from generation.protocol import BackendError
 from generation.selectors import servable_generators
 
 GIGABYTE: Final = 1024**3
@@ -176,20 +180,35 @@ def generators() -> Iterable[Finding]:
             _("Run doctor on a worker."),
         )
         return
-    models: dict[str, tuple[str, Mapping[str, object]]] = {
-        _("The default model (GENERATION_MODEL)"): (HF, {"model": settings.GENERATION_MODEL})
-    }
+    default = _("The default model (GENERATION_MODEL)")
+    yield check_model(default, HF, {"model": settings.GENERATION_MODEL})
     try:
-        models |= {
-            _("The model {name}").format(name=row.slug): (row.backend, row.options)
-            for row in servable_generators()
-        }
+        rows = list(servable_generators())
     except DatabaseError:
+        rows = []
         yield Finding(
             "warning", _("Only the default model is checked: the others are listed in the database.")
         )
-    for name, (backend, options) in models.items():
+    for row in rows:
+        yield from check_generator(row)
+
+
+def check_generator(generator: Generator) -> Iterable[Finding]:
+    """With an object store this fetches a trained model to this host."""
+    name = _("The model {name}").format(name=generator.slug)
+    try:
+        backend, options = arguments_on_this_host(generator)
+    except BackendError as error:
+        cause = _("{model} cannot be used: {cause}").format(model=name, cause=error.cause)
+        yield Finding("problem", cause, error.remedy)
+        return
+    addresses = options.get("base_url")
+    if not isinstance(addresses, list):
         yield check_model(name, backend, options)
+        return
+    for address in addresses:  # a worker is content with one that answers
+        name = _("The model {name} at {address}").format(name=generator.slug, address=address)
+        yield check_model(name, backend, {**options, "base_url": address})
 
 
 def check_model(name: str, backend: str, options: Mapping[str, object]) -> Finding:
@@ -309,7 +328,7 @@ def static_files() -> Iterable[Finding]:
 
 
 CHECKS: Final[tuple[Check, ...]] = (
-    *(embedded_servers, database, migrations, broker, workers, worker_folders, generators),
+    *(embedded_servers, database, migrations, broker, storage, workers, worker_folders, generators),
     *(public_url, secrets, disk, static_files),
 )
 

@@ -15,6 +15,7 @@ from environs import Env
 from environs.exceptions import EnvError
 from gunicorn import util
 
+from config.balanced_worker import forget
 from config.busy_threads import BUSY_THREADS
 from config.checked_values import AT_LEAST_1
 from config.lingering_close import LingeringCloser
@@ -36,7 +37,7 @@ except EnvError as error:  # gunicorn would print a traceback
     sys.exit(str(error))
 
 wsgi_app = "config.wsgi"
-worker_class = "gthread"
+worker_class = "config.balanced_worker.BalancedWorker"
 # Longer than the idle timeout of the usual proxies, which answer 502 if the server closes first.
 keepalive = 75
 # gunicorn takes less by default; a page's query with all its filters fits into this.
@@ -75,6 +76,7 @@ def forget_counters() -> None:
 
 def child_exit(_server: Arbiter, worker: Worker) -> None:
     """Its gauges end with a process; its counters stay, because a sum that falls would look like a restart."""
+    forget(worker)
     from prometheus_client.multiprocess import mark_process_dead  # reads METRICS_FOLDER when it is imported
 
     mark_process_dead(worker.pid)  # type: ignore[no-untyped-call]

@@ -16,6 +16,9 @@ from django.http.response import HttpResponseBase
 from django.utils.deprecation import MiddlewareMixin
 
 HEADER: Final = "X-Request-ID"
+BEGUN: Final = (
+    "lapidary.begun"  # in the environ: when a thread took the request, before it waited for its turn
+)
 # What a proxy may hand in; anything else could forge log lines and is replaced.
 ACCEPTABLE: Final = re.compile(r"[A-Za-z0-9._-]{8,64}")
 QUIET: Final = ("/static/", "/healthz", "/readyz", "/metrics")
@@ -100,10 +103,10 @@ class RequestIdMiddleware(MiddlewareMixin):
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id)
         request.META["lapidary.request_id"] = request_id
-        request.META["lapidary.begun"] = monotonic()
+        request.META.setdefault(BEGUN, monotonic())
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        begun = request.META.get("lapidary.begun", monotonic())
+        begun = request.META.get(BEGUN, monotonic())
         response[HEADER] = request.META.get("lapidary.request_id", "")
         if not request.path.startswith(QUIET):
             # The path without its query: a query may hold what somebody searched for.

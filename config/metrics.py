@@ -12,7 +12,6 @@ import redis
 from django.conf import settings
 from django.db import Error
 from django.db.models import Count, Min, QuerySet
-from django.utils import timezone
 from prometheus_client import REGISTRY, CollectorRegistry, generate_latest, multiprocess
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -20,6 +19,7 @@ from prometheus_client.registry import Collector
 from annotation.tasks.models.work import Assignment, AssignmentState
 from assessment.sessions.models.participants import Assignment as StudyAssignment
 from assessment.sessions.models.participants import AssignmentState as StudyState
+from common import clock
 from generation.models import CandidateRequest, Priority, RequestState
 from jobs.broker import TIMEOUT
 from jobs.models import LIVE_STATES, Job, JobState
@@ -77,19 +77,34 @@ def queue_lengths() -> Gauges:
 def database_state() -> Gauges:
     yield from job_gauges()
     yield from candidate_gauges()
-    workers = Counter(queue for queues in live_workers().values_list("queues", flat=True) for queue in queues)
-    alive = {queue: workers[queue] for queue in QUEUES}
-    yield _by_label("lapidary_workers", "Workers with a heartbeat in the last 15 s.", "queue", alive)
+    yield from worker_gauges()
     assignments = _count_by_state(Assignment.objects.filter(state__in=OPEN_STATES), OPEN_STATES)
     assignments["study"] = StudyAssignment.objects.filter(state=StudyState.ACTIVE).count()
     meaning = "Claimed dialogues (active, saved) and participants in a study (study)."
     yield _by_label("lapidary_open_assignments", meaning, "state", assignments)
 
 
+def worker_gauges() -> Gauges:
+    """By queue, also those that nobody serves, and by host: a worker's name is its host's and a number."""
+    rows = [
+        (name.rpartition("-")[0], queue)
+        for name, queues in live_workers().values_list("name", "queues")
+        for queue in queues
+    ]
+    by_queue = Counter(queue for _host, queue in rows)
+    alive = {queue: by_queue[queue] for queue in QUEUES}
+    yield _by_label("lapidary_workers", "Workers with a heartbeat in the last 15 s.", "queue", alive)
+    meaning = "The same, of each host."
+    hosts = GaugeMetricFamily("lapidary_host_workers", meaning, labels=["host", "queue"])
+    for labels, count in Counter(rows).items():
+        hosts.add_metric(labels, count)
+    yield hosts
+
+
 def job_gauges() -> Gauges:
     live = _count_by_state(Job.objects.filter(state__in=LIVE_STATES), LIVE_STATES)
     yield _by_label("lapidary_jobs", "Jobs that wait or run.", "state", live)
-    recent = Job.objects.filter(state__in=ENDED_STATES, ended_at__gte=timezone.now() - RECENTLY)
+    recent = Job.objects.filter(state__in=ENDED_STATES, ended_at__gte=clock.now() - RECENTLY)
     ended = _count_by_state(recent, ENDED_STATES)
     yield _by_label("lapidary_jobs_ended_day", "Jobs that ended in the last 24 hours.", "state", ended)
     waiting = Job.objects.filter(state=JobState.QUEUED).order_by().values_list("queue")
@@ -119,7 +134,7 @@ def _count_by_state(rows: QuerySet[Any], states: Iterable[str]) -> dict[str, int
 
 
 def _seconds_since(moment: datetime | None) -> float:
-    return (timezone.now() - moment).total_seconds() if moment else 0.0
+    return (clock.now() - moment).total_seconds() if moment else 0.0
 
 
 def _by_label(name: str, meaning: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:

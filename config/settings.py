@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from celery.schedules import crontab
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from django.utils.translation import gettext_lazy as _
@@ -29,6 +28,8 @@ from config.checked_values import (
 from config.database_connection import connection_settings, pooler
 from config.logging import configure_logging
 from config.mail_url import parse_mail_url
+from config.schedule import beat_schedule
+from config.storage_url import parse_storage_url, shared_storage
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Env()  # config/__init__.py has read the file .env
@@ -104,40 +105,10 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TASK_SEND_SENT_EVENT = False
-CELERY_BEAT_SCHEDULE = {
-    "reap-leases": {"task": "annotation.tasks.reap_expired_leases", "schedule": 30.0},
-    "reap-requests": {
-        "task": "generation.tasks.take_over_lost_requests",
-        "schedule": 15.0,
-        "options": {"queue": "default"},
-    },
-    "reap-turns": {"task": "assessment.sessions.tasks.take_over_lost_turns", "schedule": 5.0},
-    "close-conversations": {
-        "task": "assessment.sessions.tasks.close_ended_conversations",
-        "schedule": 30.0,
-        "options": {"queue": "chat", "expires": 60},
-    },
-    "reap-jobs": {"task": "jobs.tasks.take_over_lost_jobs", "schedule": 30.0},
-    "send-invitations": {"task": "projects.tasks.send_invitations", "schedule": 60.0},
-    "deliver-webhooks": {
-        "task": "projects.tasks.deliver_webhooks",
-        "schedule": 2.0,
-        "options": {"queue": "webhooks", "expires": 4},
-    },
-    "reap-assessments": {"task": "assessment.sessions.reap_expired_assignments", "schedule": 30.0},
-}
-if env.str("PROLIFIC_TOKEN", default=""):
-    # The panel tells who left, so that their places reopen before their assignments expire.
-    CELERY_BEAT_SCHEDULE["sync-panel"] = {"task": "assessment.sessions.sync_panel", "schedule": 60.0}
+CELERY_BEAT_SCHEDULE = beat_schedule(env)
 
-# Days that leftovers stay, by kind, and whether they are deleted every night.
+# Days that leftovers stay, by kind.
 RETENTION = read_retention(env)
-if env.bool("RETENTION_DAILY", default=False):
-    CELERY_BEAT_SCHEDULE["clean"] = {
-        "task": "operations.tasks.clean_daily",
-        "schedule": crontab(hour="3", minute="30"),  # UTC
-        "options": {"expires": 3600},
-    }
 
 # --- applications ----------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -298,8 +269,18 @@ TIME_ZONE = read_time_zone(env)
 # --- files -----------------------------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(VAR / "static")))
+# Uploaded and exported files. Not served by the web server directly: pages check permissions and stream them.
+FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
+# Trained models and what their trainings leave. Web servers, workers and the machine that trains share it.
+MODELS_ROOT = Path(env.str("MODELS_ROOT", default=str(FILES_ROOT / "models")))
+# With an object store these two folders belong to one host, and the store holds what is shared.
+STORAGE = parse_storage_url(env.str("STORAGE_URL", default=""))
+# After so many days without use, a host deletes its copy of what the store has.
+STORAGE_COPY_DAYS = env.int("STORAGE_COPY_DAYS", default=30, validate=AT_LEAST_1)
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "files": shared_storage(STORAGE, FILES_ROOT, "files"),
+    "models": shared_storage(STORAGE, MODELS_ROOT, "models"),
     "staticfiles": {
         "BACKEND": "frontend.storage.ModuleManifestStorage"
         if PRODUCTION
@@ -308,10 +289,6 @@ STORAGES = {
 }
 WHITENOISE_USE_FINDERS = not PRODUCTION
 WHITENOISE_KEEP_ONLY_HASHED_FILES = PRODUCTION
-# Uploaded and exported files. Not served by the web server directly: pages check permissions and stream them.
-FILES_ROOT = Path(env.str("FILES_ROOT", default=str(VAR / "files")))
-# Trained models and what their trainings leave. Web servers, workers and the machine that trains share it.
-MODELS_ROOT = Path(env.str("MODELS_ROOT", default=str(FILES_ROOT / "models")))
 IMPORT_MAX_BYTES = env.int("IMPORT_MAX_BYTES", default=2 * 1024**3, validate=AT_LEAST_1)
 # Of one model that is uploaded in pieces.
 MODEL_MAX_BYTES = env.int("MODEL_MAX_BYTES", default=200 * 1024**3, validate=AT_LEAST_1)

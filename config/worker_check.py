@@ -44,18 +44,17 @@ def worker_folders() -> Iterable[Finding]:
     problems = [problem for worker in alive for problem in _differences(worker, ids, version)]
     yield from problems
     if alive and not problems:
-        yield Finding("ok", _("Workers read the same folders and run the same release."))
+        same = (
+            _("Workers read the object store that is written here, and run the same release.")
+            if settings.STORAGE
+            else _("Workers read the same folders and run the same release.")
+        )
+        yield Finding("ok", same)
 
 
 def _differences(worker: Worker, ids: FolderIds, version: str) -> Iterable[Finding]:
-    for name in differing_folders(ids, worker.folders):
-        yield Finding(
-            "problem",
-            _("The worker {worker} does not read the folder {folder} that is written here ({name}).").format(
-                worker=worker.name, folder=getattr(settings, name), name=name
-            ),
-            _("Give the web server and all workers the same volume."),
-        )
+    differing = differing_folders(ids, worker.folders)
+    yield from _other_store(worker) if differing and settings.STORAGE else _other_folders(worker, differing)
     if worker.version != version:
         yield Finding(
             "problem",
@@ -63,4 +62,25 @@ def _differences(worker: Worker, ids: FolderIds, version: str) -> Iterable[Findi
                 worker=worker.name, other=worker.version[:12] or _("an older one"), own=version[:12]
             ),
             _("Run web server and workers from the same release, and restart them."),
+        )
+
+
+def _other_store(worker: Worker) -> Iterable[Finding]:
+    yield Finding(
+        "problem",
+        _("The worker {worker} does not read the object store that is written here.").format(
+            worker=worker.name
+        ),
+        _("Give the web server and all workers the same STORAGE_URL, and restart them."),
+    )
+
+
+def _other_folders(worker: Worker, names: Iterable[str]) -> Iterable[Finding]:
+    for name in names:
+        yield Finding(
+            "problem",
+            _("The worker {worker} does not read the folder {folder} that is written here ({name}).").format(
+                worker=worker.name, folder=getattr(settings, name), name=name
+            ),
+            _("Give the web server and all workers the same volume."),
         )

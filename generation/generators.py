@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, Mapping[str, Kinds]] = {
         "pack_weights": (bool,),
     },
     BackendKind.OPENAI: {
-        "base_url": (str,),
+        "base_url": (str, list),
         "model": (str,),
         "api_key_env": (str,),
         "timeout": NUMBER,

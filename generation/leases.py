@@ -10,9 +10,9 @@ from time import monotonic
 
 from django.db import DatabaseError, connections
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext_noop
 
+from common import clock
 from generation.models import CandidateRequest, RequestState
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def _renew_until_done(batch: Sequence[CandidateRequest], finished: threading.Eve
         try:
             if monotonic() >= deadline:
                 _give_up(batch)
-            leased_requests(batch).update(lease_until=timezone.now() + LEASE)
+            leased_requests(batch).update(lease_until=clock.now() + LEASE)
         except DatabaseError:
             logger.warning("leases could not be renewed", exc_info=True)
         finally:
@@ -70,7 +70,7 @@ def _give_up(batch: Sequence[CandidateRequest]) -> None:
             state=RequestState.FAILED,
             error=HUNG,
             remedy=HUNG_REMEDY,
-            ended_at=timezone.now(),
+            ended_at=clock.now(),
             lease_until=None,
         )
     finally:

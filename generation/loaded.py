@@ -4,13 +4,17 @@ import json
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from django.conf import settings
+from django.utils import translation
 
+from common.refusals import Refusal
 from generation.models import BackendKind, CandidateRequest, Generator
 from generation.protocol import Backend, BackendError, load_backend
 from jobs import tasks as heartbeat
@@ -33,19 +37,41 @@ class LoadedModel:
     users: int = 0
 
 
+# Of higher apps that store models: the folder of a generator's model on this host, fetched if it is missing; None for a
+# generator of others. They raise Refusal.
+FOLDERS: list[Callable[[Generator], Path | None]] = []
+
 # By generator, least recently used first.
 _loaded: OrderedDict[int | None, LoadedModel] = OrderedDict()
 _lock = threading.RLock()
 
 
 def path_and_options(generator: Generator | None) -> tuple[str, dict[str, Any]]:
-    """Arguments of `load_backend`; GENERATION_MODEL if there is no generator or its options name no model."""
+    """What the generator says; GENERATION_MODEL if there is no generator or its options name no model."""
     default = {"model": settings.GENERATION_MODEL, "threads": settings.GENERATION_THREADS or None}
     if generator is None:
         return BackendKind.HF.value, default
     if generator.backend == BackendKind.HF and "model" not in generator.options:
         return generator.backend, default | generator.options
     return generator.backend, generator.options
+
+
+def arguments_on_this_host(generator: Generator | None) -> tuple[str, dict[str, Any]]:
+    """Arguments of `load_backend`. The folder of a trained model is fetched, to a path that may differ between hosts.
+
+    Raises BackendError if it cannot be fetched.
+    """
+    path, options = path_and_options(generator)
+    if generator is None or path not in LOCAL:
+        return path, options
+    try:
+        # English, like what backends say: `selectors.translate_sentences` translates it for the reader.
+        with translation.override(None):
+            folder = next((folder for find in FOLDERS if (folder := find(generator))), None)
+    except Refusal as refusal:
+        passing = refusal.code == "storage_away"
+        raise BackendError(str(refusal.message), str(refusal.remedy), retryable=passing) from refusal
+    return path, options | ({"model": str(folder)} if folder else {})
 
 
 @contextmanager
@@ -77,7 +103,7 @@ def _load_once(generator: Generator | None) -> LoadedModel:
         is_local = path in LOCAL
         if is_local:
             _make_room()
-        backend = load_backend(path, options)
+        backend = load_backend(*arguments_on_this_host(generator))
         backend.check()
         _loaded[number] = LoadedModel(
             backend, load_key, generator.slug if generator else DEFAULT_MODEL, is_local
@@ -113,12 +139,19 @@ def _report_models() -> None:
     heartbeat.details |= {"models": sorted(versions.values()), "generators": versions}
 
 
+def _report_failure(generator: Generator | None, error: BackendError) -> None:
+    """Put it into the next heartbeat, for whoever waits for the model (`selectors.failures_to_load`)."""
+    failure = {"id": uuid4().hex, "cause": error.cause, "remedy": error.remedy}
+    slug = generator.slug if generator else DEFAULT_MODEL
+    heartbeat.details["failures"] = {slug: failure}  # the latest alone: the list must not grow
+
+
 def version_of(backend: Backend) -> str:
     return backend.version[:MAX_VERSION]
 
 
 def preload(generator_id: int | None) -> None:
-    """Load a model before it is needed. Failures are logged; requests for its replies report the reason."""
+    """Load a model before it is needed. Failures are logged and in the worker's heartbeat."""
     generator = Generator.objects.filter(pk=generator_id).first() if generator_id is not None else None
     if generator_id is not None and generator is None:
         return  # deleted since the message was sent
@@ -127,6 +160,7 @@ def preload(generator_id: int | None) -> None:
             pass
     except BackendError as error:
         logger.warning("the model cannot be used: %s", error)
+        _report_failure(generator, error)
 
 
 def warm_up() -> None:

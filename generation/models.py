@@ -82,7 +82,8 @@ class CandidateRequest(models.Model):
     replies. second_generator: writes half of the candidates if the project compares two models. order, shows_scores,
     one_script: the project's settings at the time. ordinal: 0 for the first set of a turn, one more whenever new
     candidates are requested. lease_until: a running request that its worker has not renewed by then is lost.
-    not_before: when a queued request that failed for a passing reason may run again.
+    not_before: when a queued request that failed for a passing reason may run again. preferred_worker: the one that
+    keeps the dialogue's encoded context; others leave the request to it until preferred_until.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
@@ -104,6 +105,8 @@ class CandidateRequest(models.Model):
     state = models.CharField(max_length=9, choices=RequestState, default=RequestState.QUEUED)
     attempts = models.PositiveSmallIntegerField(default=0)
     worker = models.CharField(max_length=120, blank=True)
+    preferred_worker = models.CharField(max_length=120, blank=True, db_default="")
+    preferred_until = models.DateTimeField(null=True)
     lease_until = models.DateTimeField(null=True)
     not_before = models.DateTimeField(null=True)
     error = models.TextField(blank=True)

@@ -20,16 +20,16 @@ from django.db.models import (
     QuerySet,
 )
 from django.db.models.functions import Extract, Greatest
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common import clock
 from common.refusals import NotAllowed, NotFound, Refusal
 from dialogues.models import CandidateSet, Dialogue
 from generation.conversation import context_of, matches_context
-from generation.models import CandidateRequest, Generator, RequestState
+from generation.models import BackendKind, CandidateRequest, Generator, RequestState
 from generation.percentiles import Percentiles
-from generation.sentences import PATTERNS, compile_patterns
+from generation.sentences import OF_FILES, PATTERNS, compile_patterns
 from jobs.broker import broker_answers
 from jobs.selectors import live_workers
 from projects.models import Project
@@ -38,7 +38,8 @@ from projects.selectors import capabilities_of
 
 QUEUE = "gpu"
 SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+")
-BACKEND_PATTERNS = compile_patterns(PATTERNS)
+BACKEND_PATTERNS = compile_patterns((*PATTERNS, *OF_FILES))
+BACKENDS_WITH_CONTEXTS = {BackendKind.HF.value}  # whose worker keeps encoded contexts in its own memory
 _WORKERS_KEY = "generation:workers-alive"
 _WORKERS_FOR = 2  # seconds that the number of live workers is cached
 
@@ -171,6 +172,26 @@ def workers_holding(generator: Generator | None) -> dict[str, str]:
     return {name: details["generators"][slug] for name, details in workers.values_list("name", "details")}
 
 
+def failures_to_load(generator: Generator) -> dict[str, tuple[str, str]]:
+    """Why live workers could not load the model when it was last tried ahead: cause and remedy, by the try's id."""
+    rows = live_workers(QUEUE).filter(details__failures__has_key=generator.slug)
+    failures = [details["failures"][generator.slug] for details in rows.values_list("details", flat=True)]
+    return {
+        one["id"]: (translate_sentences(one["cause"]), translate_sentences(one["remedy"])) for one in failures
+    }
+
+
+def worker_with_context(dialogue: Dialogue, generator: Generator | None) -> str:
+    """The live worker whose local model wrote the dialogue's latest candidates: it keeps the encoded context."""
+    if generator is not None and generator.backend not in BACKENDS_WITH_CONTEXTS:
+        return ""
+    answered = CandidateRequest.objects.filter(
+        dialogue=dialogue, generator=generator, state=RequestState.DONE
+    )
+    latest = answered.order_by("-started_at").values("worker")[:1]
+    return live_workers(QUEUE).filter(name__in=latest).values_list("name", flat=True).first() or ""
+
+
 def describe_request(request: CandidateRequest) -> dict[str, Any]:
     """A request as pages and the API show it; without the sources of its candidates, which would bias annotators."""
     candidate_set = request.candidate_set
@@ -222,7 +243,7 @@ def _translate(sentence: str, patterns: Mapping[str, re.Pattern[str]]) -> str:
 
 def _waited_ms(request: CandidateRequest) -> int | None:
     """From when an annotator first waited to the end, or until now; 0 if it was ready before."""
-    waited = _between_ms(request.wanted_at, request.ended_at or timezone.now())
+    waited = _between_ms(request.wanted_at, request.ended_at or clock.now())
     return None if waited is None else max(0, waited)
 
 

@@ -53,6 +53,14 @@ PATTERNS = (
     gettext_noop("Set the environment variable %(name)s of the worker to a valid key."),
     gettext_noop("Set the environment variable %(name)s of the worker to a key with access to this model."),
 )
+# Of the refusals with which a trained model cannot be fetched; the sentences without a place need no list.
+OF_FILES = (
+    gettext_noop("Files of the model “%(name)s” are missing or incomplete on the server."),
+    gettext_noop("The model %(folder)s was changed or damaged in the object store: its SHA-256 differs."),
+    gettext_noop("The model takes %(size)s MB, and the disk of the models has %(free)s MB left."),
+    gettext_noop("The object store refused the access (%(code)s)."),
+    gettext_noop("The object store does not answer (%(code)s)."),
+)
 PLACE = re.compile(r"%\\\((\w+)\\\)s")  # as re.escape leaves it
 
 

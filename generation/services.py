@@ -3,21 +3,21 @@
 import logging
 import secrets
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.cache import cache
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from common import clock
 from common.refusals import Refusal
 from dialogues.models import Dialogue
 from generation.conversation import Context, context_of, hash_of
 from generation.models import MOVES, CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import Sampling
-from generation.selectors import QUEUE
+from generation.selectors import QUEUE, worker_with_context
 from jobs.broker import send_task
 from projects.transitions import move
 
@@ -25,6 +25,8 @@ MAX_AHEAD_PER_TURN = 4
 MAX_SEED = 2**31 - 1
 MAX_ATTEMPTS = 3
 NUDGE_AFTER = timedelta(seconds=2)
+# About what encoding a long context again takes: waiting longer for the worker that has it would gain nothing.
+PREFER_FOR = timedelta(milliseconds=300)
 # Set while a wake-up is on its way; the worker removes it before it reads the queue. It expires in case the message was
 # lost.
 WAKE_KEY = "generation:woken"
@@ -67,13 +69,13 @@ def request_candidates(
     Returns the existing request if there is one for these utterances, also one made ahead for a draft.
     """
     fields = _fields(context_of(dialogue), options)
-    key, now = fields.pop("context_hash"), timezone.now()
+    key, now = fields.pop("context_hash"), clock.now()
     locked = CandidateRequest.objects.select_related("candidate_set").select_for_update(of=("self",))
     request, created = locked.get_or_create(
         dialogue=dialogue,
         context_hash=key,
         ordinal=ordinal,
-        defaults={**fields, "created_at": now, "wanted_at": now},
+        defaults={**fields, **_preference(dialogue, options, now), "created_at": now, "wanted_at": now},
     )
     if not created:
         _mark_wanted(request)
@@ -107,11 +109,20 @@ def _fields(context: Context, options: CandidateOptions) -> dict[str, Any]:
     }
 
 
+def _preference(dialogue: Dialogue, options: CandidateOptions, now: datetime) -> dict[str, Any]:
+    """Leave the request to the worker that keeps the dialogue's encoded context, for a short while: it may be busy.
+
+    Servers behind an address keep contexts themselves (backends/addresses.py).
+    """
+    worker = worker_with_context(dialogue, options.generator)
+    return {"preferred_worker": worker, "preferred_until": now + PREFER_FOR} if worker else {}
+
+
 def _mark_wanted(request: CandidateRequest) -> None:
     """Note that an annotator waits for this request; a draft that it was made for is now an utterance."""
     first_time = request.wanted_at is None
     if first_time:
-        request.wanted_at, request.priority, request.draft = timezone.now(), Priority.NOW, ""
+        request.wanted_at, request.priority, request.draft = clock.now(), Priority.NOW, ""
         request.save(update_fields=["wanted_at", "priority", "draft"])
     # A failure that nobody has seen is retried without being asked.
     if request.state == RequestState.CANCELLED or (first_time and request.state == RequestState.FAILED):
@@ -126,7 +137,7 @@ def _queue_again(request: CandidateRequest) -> None:
 def _cancel_ahead(dialogue: Dialogue, *, keep: str) -> None:
     """Cancel what is queued for an earlier wording of the draft."""
     ahead = CandidateRequest.objects.filter(dialogue=dialogue, wanted_at=None, state=RequestState.QUEUED)
-    ahead.exclude(context_hash=keep).update(state=RequestState.CANCELLED, ended_at=timezone.now())
+    ahead.exclude(context_hash=keep).update(state=RequestState.CANCELLED, ended_at=clock.now())
 
 
 @transaction.atomic
@@ -134,7 +145,7 @@ def request_ahead(*, dialogue: Dialogue, options: CandidateOptions, draft: str) 
     """Generate for a resting draft, at low priority. None if the turn has reached MAX_AHEAD_PER_TURN."""
     if not draft:
         return None
-    fields = _fields(context_of(dialogue, draft), options)
+    fields, now = _fields(context_of(dialogue, draft), options), clock.now()
     key = fields["context_hash"]
     _cancel_ahead(dialogue, keep=key)
     locked = CandidateRequest.objects.select_for_update(of=("self",))
@@ -143,8 +154,9 @@ def request_ahead(*, dialogue: Dialogue, options: CandidateOptions, draft: str) 
     if idle and _ahead_limit_reached(dialogue, fields["position"]):
         return None
     if request is None:
+        fields |= _preference(dialogue, options, now)
         request = CandidateRequest.objects.create(
-            dialogue=dialogue, draft=draft, priority=Priority.AHEAD, **fields
+            dialogue=dialogue, draft=draft, priority=Priority.AHEAD, created_at=now, **fields
         )
     elif request.state == RequestState.CANCELLED:
         _queue_again(request)
@@ -174,7 +186,7 @@ def retry_request(*, request: CandidateRequest) -> CandidateRequest:
 def cancel_request(*, request: CandidateRequest) -> None:
     """Take a request out of the queue that nobody waits for any longer. One that is being answered goes on."""
     queued = CandidateRequest.objects.filter(pk=request.pk, state=RequestState.QUEUED)
-    queued.update(state=RequestState.CANCELLED, ended_at=timezone.now())
+    queued.update(state=RequestState.CANCELLED, ended_at=clock.now())
 
 
 def wake(*, after: float = 0.0) -> None:
@@ -204,7 +216,7 @@ def preload_generator(generator_id: int | None) -> None:
 
 def wake_if_overdue(request: CandidateRequest) -> None:
     """Called while somebody waits: wake a worker for a request that nobody has taken for a while."""
-    now = timezone.now()
+    now = clock.now()
     if request.state == RequestState.QUEUED and request.wanted_at:
         if now - request.wanted_at > NUDGE_AFTER and (request.not_before is None or request.not_before < now):
             wake()
@@ -214,7 +226,7 @@ def wake_if_overdue(request: CandidateRequest) -> None:
 
 def take_over_lost_requests() -> int:
     """Queue the requests of dead workers again and wake a worker if anything is queued; returns how many were lost."""
-    taken = release_lost_requests(lease_until__lt=timezone.now())
+    taken = release_lost_requests(lease_until__lt=clock.now())
     if CandidateRequest.objects.filter(state=RequestState.QUEUED).exists():
         wake()
     return taken
@@ -225,7 +237,7 @@ def release_lost_requests(**lost_if: Any) -> int:
     lost = CandidateRequest.objects.filter(state=RequestState.RUNNING, **lost_if)
     failed = lost.filter(attempts__gte=MAX_ATTEMPTS).update(
         state=RequestState.FAILED,
-        ended_at=timezone.now(),
+        ended_at=clock.now(),
         lease_until=None,
         error=LOST,
         remedy=LOST_REMEDY,

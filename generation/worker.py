@@ -19,9 +19,9 @@ from django.conf import settings
 from django.core.cache import cache
 from django.db import DataError, IntegrityError, transaction
 from django.db.models import F, Q
-from django.utils import timezone
 from django.utils.translation import gettext_noop
 
+from common import clock
 from common.database import retry_on_lost_connection
 from dialogues.models import CandidateSet
 from generation.backends.choosing import choose_replies
@@ -32,7 +32,7 @@ from generation.loaded import use_backend, version_of
 from generation.mixing import CandidateResult, mix_candidates
 from generation.models import CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
-from generation.services import MAX_ATTEMPTS, WAKE_KEY, wake
+from generation.services import MAX_ATTEMPTS, PREFER_FOR, WAKE_KEY, wake
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ AFTER_ANSWER: list[Callable[[Sequence[CandidateRequest]], None]] = []
 AHEAD_BATCH = 2
 # After this time the task ends and sends itself a new wake-up, so that the worker can stop in between.
 DRAIN_SECONDS = 5.0  # seconds
+LOOK_AGAIN = 0.03  # seconds between two looks at requests that are left to another worker
 LOADING_LIMIT = 1800.0  # seconds; a large model from a slow disk
 # Failures that may pass are retried until this long after an annotator began to wait.
 RETRY_FOR = timedelta(seconds=30)
@@ -61,8 +62,8 @@ def drain(worker: str) -> int:
     """Answer requests until none is queued; returns how many were taken."""
     cache.delete(WAKE_KEY)  # before reading the queue: a request that arrives now sends its own wake-up
     taken, enough = 0, time.monotonic() + DRAIN_SECONDS
-    while batch := claim_batch(worker):
-        if retry_on_lost_connection(CandidateRequest.objects.filter(_claimable()).exists):
+    while batch := claim_batch(worker) or _claim_from_others(worker):
+        if retry_on_lost_connection(CandidateRequest.objects.filter(_ready()).exists):
             wake()  # for another worker, if one is running
         answer_batch(batch)
         taken += len(batch)
@@ -72,14 +73,32 @@ def drain(worker: str) -> int:
     return taken
 
 
-def _claimable() -> Q:
-    return Q(state=RequestState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=timezone.now()))
+def _ready() -> Q:
+    return Q(state=RequestState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=clock.now()))
+
+
+def _left_to_others(worker: str) -> Q:
+    """Requests whose dialogue another worker keeps encoded; after a moment anybody may take them."""
+    return Q(preferred_until__gt=clock.now()) & ~Q(preferred_worker=worker)
+
+
+def _claim_from_others(worker: str) -> list[CandidateRequest]:
+    """With nothing else to do, wait until the preferred workers have taken their requests, or take what they left."""
+    left = CandidateRequest.objects.filter(_ready())
+    until = time.monotonic() + PREFER_FOR.total_seconds()
+    while time.monotonic() < until and left.filter(_left_to_others(worker)).exists():
+        wake()  # the preferred worker, if it is idle
+        time.sleep(LOOK_AGAIN)
+        if batch := claim_batch(worker):
+            return batch
+    return claim_batch(worker)  # the preference may have ended since the last look
 
 
 @transaction.atomic
 def claim_batch(worker: str) -> list[CandidateRequest]:
     """Take queued requests that can be decoded together; those that an annotator waits for first, then the oldest."""
-    queued = CandidateRequest.objects.select_for_update(skip_locked=True, of=("self",)).filter(_claimable())
+    queued = CandidateRequest.objects.select_for_update(skip_locked=True, of=("self",)).filter(_ready())
+    queued = queued.exclude(_left_to_others(worker))
     first = queued.order_by("priority", "created_at").first()
     if first is None:
         return []
@@ -91,7 +110,7 @@ def claim_batch(worker: str) -> list[CandidateRequest]:
         priority=first.priority,
     )
     ids = list(alike.order_by("created_at").values_list("pk", flat=True)[:limit])
-    now = timezone.now()
+    now = clock.now()
     CandidateRequest.objects.filter(pk__in=ids).update(
         state=RequestState.RUNNING,
         worker=worker,
@@ -263,18 +282,18 @@ def _may_requeue(request: CandidateRequest) -> bool:
     """Whether to retry: only if an annotator waits, since a set made ahead is retried when somebody wants it."""
     request.refresh_from_db(fields=["wanted_at"])  # an annotator may have started to wait since the claim
     since = request.wanted_at
-    return since is not None and request.attempts < MAX_ATTEMPTS and timezone.now() - since < RETRY_FOR
+    return since is not None and request.attempts < MAX_ATTEMPTS and clock.now() - since < RETRY_FOR
 
 
 def _requeue(request: CandidateRequest) -> None:
     pause = 2.0 ** (request.attempts - 1)  # seconds: 1, 2
-    not_before = timezone.now() + timedelta(seconds=pause)
+    not_before = clock.now() + timedelta(seconds=pause)
     if _release(request, state=RequestState.QUEUED, worker="", not_before=not_before):
         wake(after=pause)
 
 
 def _end(request: CandidateRequest, **changes: Any) -> bool:
-    return _release(request, ended_at=timezone.now(), **changes)
+    return _release(request, ended_at=clock.now(), **changes)
 
 
 def _release(request: CandidateRequest, **changes: Any) -> bool:

@@ -4,8 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from django.utils import timezone
-
+from common import clock
 from jobs.models import Job, JobState
 
 WRITE_EVERY = 0.5  # seconds
@@ -53,6 +52,10 @@ class Progress:
         """Write a heartbeat now. Raises JobCancelled or JobLost."""
         self._write()
 
+    def beat(self, _bytes: int) -> None:
+        """For transfers, which count bytes while the job counts something else. Raises JobCancelled or JobLost."""
+        self.report(self._job.done)
+
     def stop_if_worker_ends(self) -> None:
         """Raises JobInterrupted if the worker must end. For long work that can be resumed."""
         if worker_is_ending.is_set():
@@ -62,7 +65,7 @@ class Progress:
         job = self._job
         self._written = self._clock()
         alive = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
-        if not alive.update(done=job.done, total=job.total, unit=job.unit, heartbeat_at=timezone.now()):
+        if not alive.update(done=job.done, total=job.total, unit=job.unit, heartbeat_at=clock.now()):
             raise JobLost
         if self._watch:
             self._watch(job)

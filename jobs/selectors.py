@@ -4,10 +4,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common import clock
 from common.refusals import NotAllowed, NotFound
 from jobs.models import Job, Worker
 from jobs.registry import capability_for
@@ -48,7 +48,7 @@ def jobs_of(user: User, project: Project, **filters: str) -> QuerySet[Job]:
 
 def live_workers(queue: str | None = None) -> QuerySet[Worker]:
     """Workers with a heartbeat in the last ALIVE_FOR, of one queue or of all."""
-    alive = Worker.objects.filter(seen_at__gte=timezone.now() - ALIVE_FOR)
+    alive = Worker.objects.filter(seen_at__gte=clock.now() - ALIVE_FOR)
     return alive.filter(queues__contains=[queue]) if queue else alive
 
 

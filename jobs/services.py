@@ -11,15 +11,16 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.utils import timezone
 from django.utils.translation import get_language, override
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common import clock
 from common.idempotency import check_repeat
 from common.refusals import Refusal
+from common.storage.shared_files import shared_files
 from jobs.broker import send_task
-from jobs.folders import differing_folders, folder_ids
+from jobs.folders import differing_folders, folder_ids, known_folder_ids
 from jobs.models import DEFAULT_QUEUE, LIVE_STATES, MOVES, Job, JobState, Worker
 from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
 from jobs.registry import is_stoppable, work_for
@@ -58,7 +59,8 @@ def start_job(
         "created_by": actor,
         "parameters": parameters,
         "queue": queue,
-        "folders": folder_ids(),
+        "folders": known_folder_ids(),
+        "created_at": clock.now(),
     }
     job, created = Job.objects.get_or_create(id=id, defaults={**defaults, "language": get_language() or ""})
     if not created:
@@ -112,7 +114,7 @@ def _fail(job: Job, error: str, remedy: str, **changes: Any) -> None:
 
 
 def _begin(job: Job) -> bool:
-    now = timezone.now()
+    now = clock.now()
     started = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, cancel_requested_at=None).update(
         state=JobState.RUNNING,
         started_at=now,
@@ -136,7 +138,7 @@ def _return_to_queue(job: Job) -> None:
 @transaction.atomic
 def _end(job: Job, state: str, **changes: Any) -> None:
     own_job = Job.objects.filter(pk=job.pk, state=JobState.RUNNING, attempts=job.attempts)
-    ended = own_job.update(state=state, done=job.done, total=job.total, ended_at=timezone.now(), **changes)
+    ended = own_job.update(state=state, done=job.done, total=job.total, ended_at=clock.now(), **changes)
     job.refresh_from_db()
     if ended:
         _record_end(job, before=JobState.RUNNING)
@@ -160,13 +162,22 @@ def _fail_with_remedy(job: Job, error: Refusal | OSError) -> None:
 
 
 def _fail_on_other_disk(job: Job, differing: list[str]) -> None:
-    """Fail a job whose worker has other folders than the process that started it."""
+    """Fail a job whose worker has other folders, or another store, than the process that started it."""
+    if shared_files().is_remote:
+        _fail(
+            job,
+            _(
+                "This worker does not see the files that the web server writes: it has another object store, or none."
+            ),
+            _("Give the web server and the workers the same STORAGE_URL, then start it again."),
+        )
+        return
     paths = ", ".join(f"{name} = {getattr(settings, name)}" for name in differing)
     error = _(
         "This worker does not see the files that the web server writes: its folder is another one (%(paths)s)."
     )
     remedy = _(
-        "Give the web server and the workers the same volume (FILES_ROOT, MODELS_ROOT; see “Files” in "
+        "Give the web server and the workers the same volume, or the same STORAGE_URL (see “Files” in "
         "docs/operators.md), then start it again."
     )
     _fail(job, error % {"paths": paths}, remedy)
@@ -189,7 +200,7 @@ def cancel_job(*, job: Job, actor: User | None) -> Job:
     if job.state in LIVE_STATES and not is_stoppable(job.kind):
         _refuse_if_begun(job)
     Job.objects.filter(pk=job.pk, cancel_requested_at=None, state__in=LIVE_STATES).update(
-        cancel_requested_at=timezone.now()
+        cancel_requested_at=clock.now()
     )
     job.refresh_from_db()
     if job.state == JobState.QUEUED:
@@ -200,7 +211,7 @@ def cancel_job(*, job: Job, actor: User | None) -> Job:
             project=job.project,
             actor=actor,
             data={"kind": job.kind},
-            ended_at=timezone.now(),
+            ended_at=clock.now(),
         )
     return job
 
@@ -241,7 +252,7 @@ def take_over_lost_jobs() -> int:
 
     A lost job whose cancellation was requested becomes cancelled.
     """
-    now = timezone.now()
+    now = clock.now()
     lost = Job.objects.filter(state=JobState.RUNNING, heartbeat_at__lt=now - LOST_AFTER)
     cancelling = (lost | Job.objects.filter(state=JobState.QUEUED)).filter(cancel_requested_at__isnull=False)
     for job in cancelling:
@@ -262,7 +273,7 @@ def take_over_lost_jobs() -> int:
 @transaction.atomic
 def _end_cancelled(job: Job, unchanged: QuerySet[Job]) -> None:
     before = job.state
-    if unchanged.update(state=JobState.CANCELLED, ended_at=timezone.now()):
+    if unchanged.update(state=JobState.CANCELLED, ended_at=clock.now()):
         job.refresh_from_db()
         _record_end(job, before)
 
@@ -290,7 +301,11 @@ def record_heartbeat(
 
     version, folders: its release and the ids of its folders, which `doctor` compares with its own.
     """
-    about = {"queues": queues, "details": details, "version": version, "folders": folders or {}}
-    Worker.objects.update_or_create(
-        name=name, defaults={**about, "seen_at": timezone.now()}, create_defaults=about
-    )
+    about: dict[str, Any] = {"queues": queues, "details": details, "version": version}
+    about |= {"folders": folders or {}, "seen_at": clock.now()}
+    Worker.objects.update_or_create(name=name, defaults=about)
+
+
+def forget_worker(*, name: str) -> None:
+    """Called by a worker that was asked to end: it finishes what it holds, and nothing more is meant for it."""
+    Worker.objects.filter(name=name).delete()

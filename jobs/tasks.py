@@ -9,11 +9,12 @@ from uuid import UUID
 import psutil
 from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
-from django.db import close_old_connections
+from django.db import close_old_connections, connection
 
+from common.clock import measure_on_connection
 from common.release import code_version
 from jobs import services
-from jobs.folders import folder_ids
+from jobs.folders import known_folder_ids
 from jobs.progress import worker_is_ending
 
 HEARTBEAT_EVERY = 5.0  # seconds
@@ -36,14 +37,17 @@ def worker_name() -> str:
 
 def dead_neighbours(names: list[str]) -> list[str]:
     """Those of the workers that ran on this machine and are gone; also one that had this process's number."""
-    here = f"{socket.gethostname()}-"
-    return [
-        name for name in names if name.startswith(here) and not _is_other_process(name.removeprefix(here))
-    ]
+    return [name for name in names if (process := _process_here(name)) and not _is_other_process(process)]
 
 
-def _is_other_process(number: str) -> bool:
-    return number.isdigit() and int(number) != os.getpid() and psutil.pid_exists(int(number))
+def _process_here(worker: str) -> int | None:
+    """The number of its process; None for a worker of another machine, such as gpu-2-77 on gpu."""
+    host, _hyphen, number = worker.rpartition("-")
+    return int(number) if host == socket.gethostname() and number.isdecimal() else None
+
+
+def _is_other_process(process: int) -> bool:
+    return process != os.getpid() and psutil.pid_exists(process)
 
 
 @worker_ready.connect
@@ -58,11 +62,17 @@ def _send_heartbeats(queues: list[str]) -> None:
     while not worker_is_ending.is_set():
         try:
             services.record_heartbeat(
-                name=worker_name(), queues=queues, details=details, version=version, folders=folder_ids()
+                name=worker_name(),
+                queues=queues,
+                details=details,
+                version=version,
+                folders=known_folder_ids(),
             )
+            measure_on_connection(connection)  # a long job keeps its connection
         except Exception:  # the database may be restarting; the next heartbeat tries again
             close_old_connections()
         worker_is_ending.wait(HEARTBEAT_EVERY)
+    services.forget_worker(name=worker_name())
 
 
 @worker_shutting_down.connect

@@ -12,8 +12,10 @@ from typing import Final
 import psycopg
 
 ALIVE_SECONDS: Final = 15  # as jobs.selectors.ALIVE_FOR
+# Names are HOST-PROCESS; gpu-2-77 belongs to gpu-2, not to gpu.
 HEARTBEAT: Final = """
-SELECT 1 FROM jobs_worker WHERE starts_with(name, %s) AND seen_at >= now() - make_interval(secs => %s) LIMIT 1
+SELECT 1 FROM jobs_worker
+WHERE regexp_replace(name, '-[0-9]+$', '') = %s AND seen_at >= now() - make_interval(secs => %s) LIMIT 1
 """
 
 
@@ -21,7 +23,7 @@ def why_not_alive(database_url: str, host: str) -> str:
     """Empty if a worker of this host has sent a heartbeat in the last seconds."""
     try:
         with psycopg.connect(database_url, connect_timeout=10) as database:
-            row = database.execute(HEARTBEAT, (f"{host}-", ALIVE_SECONDS)).fetchone()
+            row = database.execute(HEARTBEAT, (host, ALIVE_SECONDS)).fetchone()
     except psycopg.Error as error:
         return str(error)
     return "" if row else "No worker of this machine has sent a heartbeat in the last seconds."

@@ -23,6 +23,7 @@ ENDS = re.compile(r"[.!?…。！？～~)）\"”’」』\]]\s*$|[^\w\s]\s*$")
 PIECES = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
 )
+SENTENCE_ENDS = re.compile(r"[.!?…]+(?=\s|$)|[。！？…]+|\n+")
 THRICE = re.compile(r"\b(\w+)(?:\W+\1\b){2}", re.IGNORECASE)
 PAIRS = (("(", ")"), ("（", "）"), ("“", "”"), ("「", "」"), ("《", "》"), ("[", "]"))
 LONG_ENOUGH = 5  # pieces; shorter replies that differ by a word differ
@@ -63,11 +64,37 @@ def is_broken(reply: Reply, limit: int) -> bool:
 
 
 def are_alike(one: str, other: str) -> bool:
-    """Whether two replies differ by a word at most. Very short ones differ by every word."""
-    first, second = PIECES.findall(reply_key(one)), PIECES.findall(reply_key(other))
+    """Whether two replies differ by a word at most, or one only adds a sentence to the other.
+
+    Very short ones differ by every word.
+    """
+    first, second = _pieces(one), _pieces(other)
     if first == second:
         return True
-    return min(len(first), len(second)) >= LONG_ENOUGH and Levenshtein.distance(first, second) <= 1
+    if min(len(first), len(second)) >= LONG_ENOUGH and Levenshtein.distance(first, second) <= 1:
+        return True
+    return _adds_a_sentence(one, other) or _adds_a_sentence(other, one)
+
+
+def _adds_a_sentence(shorter: str, longer: str) -> bool:
+    """Whether `longer` is `shorter` and one more sentence. What "Yes." begins is a reply of its own."""
+    shared, sentences = _sentences(shorter), _sentences(longer)
+    if len(sentences) != len(shared) + 1:
+        return False
+    added = next((n for n, sentence in enumerate(shared) if sentence != sentences[n]), len(shared))
+    size = sum(map(len, shared))
+    return sentences[:added] + sentences[added + 1 :] == shared and (
+        size >= LONG_ENOUGH or size >= len(sentences[added])
+    )
+
+
+def _sentences(text: str) -> list[list[str]]:
+    """The pieces of each sentence."""
+    return list(filter(None, map(_pieces, SENTENCE_ENDS.split(text))))
+
+
+def _pieces(text: str) -> list[str]:
+    return PIECES.findall(reply_key(text))
 
 
 def _most_different(replies: Sequence[Reply], count: int) -> set[Reply]:

@@ -63,12 +63,28 @@ class Completions:
     def __init__(
         self, base_url: httpx.URL, key: str, key_name: str, timeout: float, retries: int, max_body: int
     ) -> None:
-        self._url = f"{str(base_url).rstrip('/')}/chat/completions"
+        address = str(base_url).rstrip("/")
+        self._url, self._models_url = f"{address}/chat/completions", f"{address}/models"
         self._key, self._key_name = key, key_name
         self._timeout, self._retries, self._max_body = timeout, retries, max_body
         self._client: httpx.AsyncClient | None = None
         self.denied: frozenset[str] = frozenset()
         self.served = ""
+
+    def leave_out(self, name: str) -> None:
+        """Send a field no longer, because the server ignores it."""
+        self.denied |= {name}
+
+    async def probe(self, seconds: float) -> None:
+        """Raises a retryable BackendError unless the server answers a small request, also with a 404."""
+        try:
+            async with asyncio.timeout(seconds):
+                response = await self._open_client().get(self._models_url, headers=self._headers())
+        except (TimeoutError, httpx.TransportError, httpx.DecodingError) as error:
+            raise _unreachable(self._models_url, error) from error
+        if response.status_code in RETRIED:
+            cause = f"The model server is busy or failed (HTTP {response.status_code})."
+            raise BackendError(cause, "Try again later.", retryable=True)
 
     async def create(self, body: Mapping[str, Any], deadline: float) -> Completion:
         """Send one request. deadline: on the clock of time.monotonic. Raises BackendError.
@@ -125,20 +141,12 @@ class Completions:
                 )
             ) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
-            raise _ServerBusy(
-                BackendError(
-                    f"The model server at {self._url} cannot be reached, or closed the connection: "
-                    f"{str(error) or type(error).__name__}",
-                    "Start it, or correct its address.",
-                    retryable=True,
-                )
-            ) from error
+            raise _ServerBusy(_unreachable(self._url, error)) from error
 
     async def _post(self, body: dict[str, Any]) -> bytes:
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        async with self._open_client().stream("POST", self._url, json=body, headers=headers) as response:
+        async with self._open_client().stream(
+            "POST", self._url, json=body, headers=self._headers()
+        ) as response:
             received = bytearray()
             async for chunk in response.aiter_raw():
                 received += chunk
@@ -149,6 +157,10 @@ class Completions:
                     )
         self._check_status(response, bytes(received))
         return bytes(received)
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        return headers | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
 
     def _open_client(self) -> httpx.AsyncClient:
         if self._client is None:
@@ -199,6 +211,15 @@ class Completions:
             ) from error
         tokens, prompt_tokens = (_count(counts.get(f"{part}_tokens")) for part in ("completion", "prompt"))
         return Completion(texts, tokens, str(answer.get("model") or ""), prompt_tokens)
+
+
+def _unreachable(url: str, error: Exception) -> BackendError:
+    return BackendError(
+        f"The model server at {url} cannot be reached, or closed the connection: "
+        f"{str(error) or type(error).__name__}",
+        "Start it, or correct its address.",
+        retryable=True,
+    )
 
 
 def _drop_denied(body: Mapping[str, Any], denied: frozenset[str]) -> dict[str, Any]:

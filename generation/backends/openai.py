@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import httpx
 
 from generation.backends.completions import Completions
+from generation.backends.failover import CompletionServers, check_addresses
 from generation.backends.replies import (
     DistinctReplies,
     add_persona,
@@ -29,7 +30,8 @@ T = TypeVar("T")
 class OpenAIBackend:
     """Requests all replies of a set at once (`n`); one by one from a server that refuses or ignores `n`.
 
-    base_url: with "/v1". api_key_env: name of the environment variable that holds the key; if it is not set, no key is
+    base_url: with "/v1"; a list of them for several servers with the same model, of which each call goes to one that
+    answers (`failover`). api_key_env: name of the environment variable that holds the key; if it is not set, no key is
     sent. timeout: seconds for one answer. total_timeout: seconds for one call of `generate` with all its retries,
     (retries + 2) timeouts by default. extra_body: more fields for the server. Servers offer no n-gram blocking, so
     no_repeat_ngram_size is ignored. Replies from one answer share its seed and its mean token count.
@@ -37,7 +39,7 @@ class OpenAIBackend:
 
     def __init__(
         self,
-        base_url: str,
+        base_url: str | Sequence[str],
         model: str,
         api_key_env: str = "OPENAI_API_KEY",
         timeout: float = 30.0,
@@ -49,8 +51,8 @@ class OpenAIBackend:
         max_body: int = 4 << 20,
         extra_body: Mapping[str, Any] | None = None,
     ) -> None:
-        url = httpx.URL(base_url)
-        if url.scheme not in {"http", "https"} or not url.host or url.userinfo or not model:
+        urls = [httpx.URL(address) for address in check_addresses(base_url)]
+        if not model or not all(_is_web_address(url) for url in urls):
             raise ValueError(
                 'base_url must look like "http://127.0.0.1:8000/v1", without a password, and model be named.'
             )
@@ -62,21 +64,25 @@ class OpenAIBackend:
         self.max_parallel, self.extra_rounds = max_parallel, extra_rounds
         self.total_timeout = total_timeout or timeout * (retries + 2)
         self.extra_body = dict(extra_body or {})
-        self._host = f"{url.host}:{url.port}" if url.port else url.host
+        self._hosts = [url.netloc.decode() for url in urls]
         key = os.environ.get(api_key_env, "")
-        self._server = Completions(url, key, api_key_env, timeout, retries, max_body)
+        # One of several is not tried twice in a row: the next one answers sooner.
+        tries = retries if len(urls) == 1 else 0
+        servers = {str(url): Completions(url, key, api_key_env, timeout, tries, max_body) for url in urls}
+        self._server = CompletionServers(servers, 0 if len(urls) == 1 else retries)
         self._lock = threading.Lock()
         # One event loop for the backend's lifetime, so that connections stay open between calls.
         self._runner: asyncio.Runner | None = None
 
     @property
     def version(self) -> str:
-        """The server's name for the model, the host, and the sampling settings that it refused."""
+        """The server's name for the model, the host, how many more there are, and refused sampling settings."""
+        others = f" and {len(self._hosts) - 1} more" if len(self._hosts) > 1 else ""
         refused = "".join(f" without {name}" for name in sorted(self._server.denied & {"top_k", "seed"}))
-        return f"{self._server.served or self.model} at {self._host}{refused}"
+        return f"{self._server.served or self.model} at {self._hosts[0]}{others}{refused}"
 
     def check(self) -> None:
-        """Request one token."""
+        """Request one token, of the first server that answers."""
         hello = {"role": "user", "content": "Hello!"}
         body = {"model": self.model, "messages": [hello], "max_tokens": 1, **self.extra_body}
         self._run(self._server.create(body, time.monotonic() + self.total_timeout))
@@ -102,11 +108,15 @@ class OpenAIBackend:
         return list(await asyncio.gather(*(calls.answer(request) for request in requests)))
 
 
+def _is_web_address(url: httpx.URL) -> bool:
+    return url.scheme in {"http", "https"} and bool(url.host) and not url.userinfo
+
+
 class _ReplyCalls:
     """The calls for one `generate`, with a common deadline and a limit on how many run at once."""
 
     def __init__(
-        self, backend: OpenAIBackend, server: Completions, parallel: asyncio.Semaphore, deadline: float
+        self, backend: OpenAIBackend, server: CompletionServers, parallel: asyncio.Semaphore, deadline: float
     ) -> None:
         self._backend = backend
         self._server = server
@@ -138,7 +148,7 @@ class _ReplyCalls:
         if count > 1 and "n" not in self._server.denied:
             outcomes = await self._call(request, child_seed(request.seed, drawn), count)
             if len(outcomes) < count:
-                self._server.denied |= {"n"}
+                self._server.leave_out("n")
         seeds = [child_seed(request.seed, drawn + number) for number in range(len(outcomes), count)]
         singles = await asyncio.gather(*(self._call(request, seed, 1) for seed in seeds))
         return outcomes + [outcome for single in singles for outcome in single]
@@ -160,7 +170,7 @@ class _ReplyCalls:
         }
         try:
             async with self._parallel:
-                done = await self._server.create(body, self._deadline)
+                done = await self._server.create(body, self._deadline, request.conversation)
         except BackendError as error:
             return [error] * count
         if not done.texts:

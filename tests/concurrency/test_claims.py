@@ -22,7 +22,12 @@ from tests.processes import Stack
 from tests.sizes import ANNOTATORS
 from tests.sizes import AUTHORED_TASKS as TASKS
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.soak]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.soak,
+    pytest.mark.alone,
+]
 
 
 @pytest.fixture

@@ -39,7 +39,12 @@ ANSWERS = {
     "dialogue": {"A": 1, "S": 0, "E": 2},
     "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "HNUG"}},
 }
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.soak]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.soak,
+    pytest.mark.alone,
+]
 
 
 def people(project: Project, count: int) -> list[User]:

@@ -191,6 +191,22 @@ def test_every_configured_model_is_tried(settings: Settings, tmp_path: Path) -> 
     assert scripted.state == "ok"
 
 
+@pytest.mark.django_db
+def test_each_address_of_a_model_server_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = ["http://10.0.0.1:8000/v1", "http://10.0.0.2:8000/v1"]
+    options = {"base_url": addresses, "model": "qwen"}
+    Generator.objects.create(slug="qwen", backend=BackendKind.OPENAI, options=options)
+    tried: dict[str, object] = {}
+
+    def tries(name: str, _backend: str, options: dict[str, object]) -> Finding:
+        tried[name] = options.get("base_url")
+        return Finding("ok", name)
+
+    monkeypatch.setattr(doctor, "check_model", tries)
+    list(doctor.generators())
+    assert {f"The model qwen at {address}": address for address in addresses}.items() <= tried.items()
+
+
 def test_a_public_address_that_the_settings_refuse_is_a_problem(settings: Settings) -> None:
     settings.PUBLIC_URL = "https://lapidary.example"
     settings.ALLOWED_HOSTS, settings.CSRF_TRUSTED_ORIGINS = ["localhost"], []

@@ -95,5 +95,5 @@ def test_the_page_for_operators_without_containers_starts_every_worker_that_doct
     assert all(f"\n{command}\n" in page for command in WORKER_COMMANDS.values())
     assert " ".join(["\npython", *COMMANDS["gunicorn"][:4]]) in page
     commands = set(re.findall(r"^python manage\.py (\w+)", page, re.MULTILINE))
-    assert commands == {"migrate", "collectstatic", "createsuperuser", "doctor"}
+    assert commands == {"migrate", "collectstatic", "create_user", "doctor"}
     assert commands <= set(get_commands())

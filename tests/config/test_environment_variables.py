@@ -35,7 +35,7 @@ READ_BY_OTHERS: Final = frozenset(
         "POSTGRES_PASSWORD",
         "TMPDIR",
     }
-    | {"SSL_CERT_FILE", "TORCH_INDEX"}
+    | {"SSL_CERT_FILE", "TORCH_INDEX", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CA_BUNDLE"}
 )
 WORKERS: Final = ("worker-default", "worker-gpu", "worker-chat", "worker-training")
 SECRETS_OF_WORKERS: Final = frozenset({"HF_TOKEN", "OPENAI_API_KEY"})

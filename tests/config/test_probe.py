@@ -55,7 +55,8 @@ def exit_code(command: list[str], server: ThreadingHTTPServer) -> int:
     port = server.server_address[1]
     assert command[0] == "python"
     words = [sys.executable, *(word.replace(":8000", f":{port}") for word in command[1:])]
-    environment = os.environ | {"PUBLIC_URL": f"https://{NAME}"}
+    environment = os.environ | {"PUBLIC_URL": f"https://{NAME}", "http_proxy": "http://127.0.0.1:1"}
+    environment = {name: value for name, value in environment.items() if name.lower() != "no_proxy"}
     return subprocess.run(words, cwd=ROOT, env=environment, timeout=60, check=False).returncode
 
 

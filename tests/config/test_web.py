@@ -351,10 +351,9 @@ def test_connections_that_come_at_once_are_spread_over_the_processes(tmp_path: P
             one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert all(one.recv(4096).startswith(b"HTTP/1.1 200") for one in at_once)
         after = [connections_of(one, stack.port) for one in processes_of(stack)]
-        shares = [now - then for now, then in zip(after, before, strict=True)]
-        assert sum(shares) == CONNECTIONS
-        # Which process accepts next is chance and load; on an idle machine the smaller share is a third or more.
-        assert min(shares) > 0, shares
+        assert sum(after) - sum(before) == CONNECTIONS
+        # On an idle machine each has half of them; on a busy one a process may come too late for some.
+        assert min(after) > 0.2 * sum(after), (before, after)
 
 
 @pytest.mark.slow

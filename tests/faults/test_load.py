@@ -32,6 +32,7 @@ pytestmark = [
     pytest.mark.faults,
     pytest.mark.slow,
     pytest.mark.soak,
+    pytest.mark.alone,
 ]
 PEOPLE = 20
 READING_SECONDS = 0.5  # between two submissions of a person

@@ -1,8 +1,8 @@
 """What joint training needs to know about a tokenizer's chat template, and what it changes in it.
 
-Every server renders the template of a trained folder by itself, so that whatever a dialogue needs has to be in the
-template. A dialogue of two people has openings by whoever replies, and speakers who say two utterances in a row; many
-templates accept neither. For these, a user who says "…" is put where a user is missing (`accept_any_order`).
+Every server renders the template of a trained folder by itself, so whatever a dialogue needs has to be in the template.
+In a dialogue of two people, whoever replies may have opened it, or have spoken last; many templates accept neither. For
+these, a user who says "…" is put where a user is missing (`accept_any_order`).
 
 What a template writes around a reply (`reply_frame`) differs: the token that ends it is often not the tokenizer's
 eos_token, and some put a space before it.
