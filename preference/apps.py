@@ -12,9 +12,11 @@ class PreferenceConfig(AppConfig):
 
         from dialogues.services import deleting
         from dialogues.services.storing import BEFORE_STORE
+        from generation.loaded import FOLDERS
         from jobs.registry import register
         from preference.deletion.selectors import count_scores, count_snapshots
         from preference.lookups import AnyOf
+        from preference.registry.serving import folder_for_worker
         from preference.topics.services.categories import read_imported_topics
         from preference.training.common import messages
         from projects.roles import Capability
@@ -27,6 +29,7 @@ class PreferenceConfig(AppConfig):
         deleting.AFFECTED["snapshots"] = count_snapshots
         Field.register_lookup(AnyOf)
         BEFORE_STORE.append(read_imported_topics)
+        FOLDERS.append(folder_for_worker)
         messages.use_translator(translation)  # recipes are also checked here, in the language of the request
         register("export", "preference.data.formats.job.run_export_job", needs=Capability.EXPORT)
         register("snapshot", "preference.data.formats.snapshot.run_snapshot_job", needs=Capability.EXPORT)

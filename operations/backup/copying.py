@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
 from django.conf import settings
 
@@ -50,15 +51,20 @@ def copy_file(source: Path, target: Path, *, mode: int | None = None) -> StoredF
 
     What is hashed is what is written: a log that grows meanwhile gives a shorter, sound copy.
     """
-    partial = target.with_name(f"{target.name}{PART}")
-    digest, size = hashlib.sha256(), 0
     with source.open("rb") as reader:
         original = os.fstat(reader.fileno()).st_mode & 0o777
-        with create_private_file(partial) as writer:
-            while block := reader.read(BLOCK):
-                digest.update(block)
-                size += writer.write(block)
-            sync_file(writer)
+        return write_copy(reader, target, original=original, mode=mode)
+
+
+def write_copy(reader: BinaryIO, target: Path, *, original: int, mode: int | None = None) -> StoredFile:
+    """original: the mode to remember, which a restore gives the file back. See copy_file."""
+    partial = target.with_name(f"{target.name}{PART}")
+    digest, size = hashlib.sha256(), 0
+    with create_private_file(partial) as writer:
+        while block := reader.read(BLOCK):
+            digest.update(block)
+            size += writer.write(block)
+        sync_file(writer)
     partial.chmod(0o600 if mode is None else mode)
     partial.replace(target)
     return StoredFile(size, digest.hexdigest(), original)
@@ -66,7 +72,14 @@ def copy_file(source: Path, target: Path, *, mode: int | None = None) -> StoredF
 
 def hash_file(path: Path) -> str:
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        return hash_of(file)
+
+
+def hash_of(reader: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while block := reader.read(BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
 
 
 def check_files(folder: Path, files: Mapping[str, StoredFile], counter: FileCounter) -> None:

@@ -10,19 +10,11 @@ from pathlib import Path
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from operations.backup.copying import (
-    FILES,
-    MODELS,
-    check_files,
-    copy_file,
-    files_to_copy,
-    hash_file,
-    inside,
-    roots,
-)
+from operations.backup.copying import FILES, check_files
 from operations.backup.database import count_rows, has_tables, named_files, restore_database
 from operations.backup.errors import BackupError
 from operations.backup.manifest import DUMP, Manifest, StoredFile, read_manifest, secret_key_fingerprint
+from operations.backup.places import place_of, places
 from operations.backup.programs import find_programs, server_major
 from operations.lines import FileCounter
 
@@ -60,9 +52,9 @@ def compare_restored(manifest: Manifest) -> Iterator[str]:
     for table, expected in manifest.rows.items():
         if rows.get(table) != expected:
             yield f"{table} has {rows.get(table)} rows, and the backup {expected}."
-    known = set(manifest.missing)
+    known = {*manifest.missing, *_present(manifest)}
     for name in named_files(with_models=manifest.has_models):
-        if name not in known and not _target(name).is_file():
+        if name not in known:
             yield f"{name} is missing."
 
 
@@ -98,44 +90,45 @@ def _check_empty_database() -> None:
 
 
 def _check_folders(manifest: Manifest) -> None:
-    """Raises BackupError if the folders hold anything else than what a cut-off restore of this backup left."""
-    for name, root in roots(with_models=manifest.has_models).items():
-        for path in files_to_copy(root):
-            if f"{name}/{path.relative_to(root)}" not in manifest.files:
+    """Raises BackupError if they hold anything else than what a cut-off restore of this backup left."""
+    for place in places(with_models=manifest.has_models):
+        for path, name in place.names():
+            if name not in manifest.files:
+                where, remedy = (
+                    str(place.root),
+                    "empty folders in FILES_ROOT and MODELS_ROOT (or LAPIDARY_VAR)",
+                )
+                if place.files.is_remote:
+                    where, remedy = "The object store", "another bucket or prefix in STORAGE_URL"
                 raise BackupError(
-                    f"{root} is not empty: {path} is not from this backup. Name empty folders in FILES_ROOT and "
-                    "MODELS_ROOT (or LAPIDARY_VAR), and run this again."
+                    f"{where} is not empty: {path} is not from this backup. Name {remedy}, and run this again."
                 )
 
 
 def _restore_files(folder: Path, manifest: Manifest, write: Write) -> None:
     counter = FileCounter(write, "Restored")
+    present = _present(manifest)
     for name, stored in manifest.files.items():
         if name != DUMP:
-            _restore_file(folder / name, _target(name), stored)
+            _restore_file(folder / name, name, stored, is_present=name in present)
             counter.add(stored.bytes)
-    for each in {_target(name).parent for name in manifest.files if name.startswith(SNAPSHOTS)}:
-        each.chmod(0o500)  # as snapshots are written
+    for name in manifest.files:
+        if name.startswith(SNAPSHOTS) and (parent := place_of(name)[1].parent).is_dir():
+            parent.chmod(0o500)  # as snapshots are written
     write(counter.text())
 
 
-def _restore_file(source: Path, target: Path, stored: StoredFile) -> None:
-    """Copy one file, unless an earlier restore did. Raises BackupError if another file is in its place."""
-    if target.exists():
-        if hash_file(target) != stored.sha256:
-            raise BackupError(
-                f"{target} exists and differs from the backup. Nothing is overwritten; move it away."
-            )
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.parent.stat().st_mode & 0o300 != 0o300:  # a snapshot that a cut-off restore left
-        target.parent.chmod(0o700)
-    copy_file(source, target, mode=stored.mode)
+def _present(manifest: Manifest) -> set[str]:
+    """The names of files that are there."""
+    return {name for place in places(with_models=manifest.has_models) for _path, name in place.names()}
 
 
-def _target(name: str) -> Path:
-    """Where a file of the backup belongs."""
-    kind, _slash, path = name.partition("/")
-    if kind not in (FILES, MODELS):
-        raise BackupError(f"The manifest names a file of an unknown kind: {name}")
-    return inside(roots(with_models=True)[kind], path)
+def _restore_file(source: Path, name: str, stored: StoredFile, *, is_present: bool) -> None:
+    """Put one file in its place, unless an earlier restore did. Raises BackupError if another file is there."""
+    place, target = place_of(name)
+    if not is_present:
+        place.put(source, target, stored.mode)
+    elif place.sha256_of(target) != stored.sha256:
+        raise BackupError(
+            f"{target} exists and differs from the backup. Nothing is overwritten; move it away."
+        )

@@ -19,7 +19,7 @@ from django.db import connection
 from django.utils import timezone
 
 from common.release import code_version
-from operations.backup.copying import FILES, MODELS, check_files, copy_file, files_to_copy, hash_file, roots
+from operations.backup.copying import FILES, MODELS, check_files, hash_file, roots
 from operations.backup.database import (
     applied_migrations,
     count_rows,
@@ -37,6 +37,7 @@ from operations.backup.manifest import (
     secret_key_fingerprint,
     write_manifest,
 )
+from operations.backup.places import places
 from operations.backup.private_files import sync_folder
 from operations.backup.programs import Programs, find_programs, server_major
 from operations.lines import FileCounter, human_size
@@ -133,13 +134,12 @@ def _copy_files(folder: Path, *, with_models: bool, write: Write) -> dict[str, S
     """The copied files by their path in the backup."""
     copied: dict[str, StoredFile] = {}
     counter = FileCounter(write, "Copied")
-    for name, root in roots(with_models=with_models).items():
-        for source in files_to_copy(root):
-            path = f"{name}/{source.relative_to(root)}"
+    for place in places(with_models=with_models):
+        for source, path in place.names():
             target = folder / path
             _make_folders(folder, target.parent)
             try:
-                copied[path] = copy_file(source, target)
+                copied[path] = place.copy(source, target)
             except FileNotFoundError:  # deleted meanwhile
                 continue
             counter.add(copied[path].bytes)

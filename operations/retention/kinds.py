@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 from pathlib import Path
 from uuid import UUID
 
@@ -15,14 +16,17 @@ from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet, Sum
 
+from common.storage.shared_disk import remove_from_disk
+from common.storage.shared_files import SharedFiles, shared_files, shared_models
 from dialogues.services.uploads import upload_path
 from generation.models import CandidateRequest, RequestState
 from jobs.models import LIVE_STATES, Job, JobState
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
 from preference.data.services.exports import remove_file
-from preference.data.storage import exports_root, remove_folder, snapshots_root
-from preference.registry.files import files_in, models_root
+from preference.data.storage import exports_root, snapshots_root
+from preference.registry.files import models_root
+from preference.registry.hashing import files_in
 from preference.registry.selectors.trained_models import REGISTRATION
 from preference.registry.uploads import UPLOADS
 from preference.runs.files import CHECKPOINTS, folder_of_run
@@ -60,9 +64,12 @@ def clean_sessions(before: datetime, *, dry_run: bool) -> Amount:
 
 def clean_uploads(before: datetime, *, dry_run: bool) -> Amount:
     """Files of imports that no live job needs, partial ones of killed web processes, and models never registered."""
-    folders = [path for path in (models_root() / UPLOADS).glob("*") if path.is_dir()]
-    models = (_clean_paths(path, before, dry_run=dry_run, needed=_is_being_registered) for path in folders)
-    imports = _clean_paths(upload_path(UUID(int=0)).parent, before, dry_run=dry_run, needed=_is_live_job)
+    folders = [models_root() / UPLOADS / name for name in shared_models().names_in(models_root() / UPLOADS)]
+    models = (
+        _clean_shared(path, before, dry_run=dry_run, needed=_is_being_registered, files=shared_models())
+        for path in folders
+    )
+    imports = _clean_shared(upload_path(UUID(int=0)).parent, before, dry_run=dry_run, needed=_is_live_job)
     return sum(models, start=imports)
 
 
@@ -108,8 +115,8 @@ def clean_checkpoints(before: datetime, *, dry_run: bool) -> Amount:
 
 def clean_leftovers(before: datetime, *, dry_run: bool) -> Amount:
     """Folders of exports of deleted projects, and unfinished folders of snapshots whose worker was killed."""
-    exports = _clean_paths(exports_root(), before, dry_run=dry_run, needed=_is_export)
-    return exports + _clean_paths(snapshots_root(), before, dry_run=dry_run, needed=_is_snapshot)
+    exports = _clean_shared(exports_root(), before, dry_run=dry_run, needed=_is_export)
+    return exports + _clean_shared(snapshots_root(), before, dry_run=dry_run, needed=_is_snapshot)
 
 
 KINDS: dict[str, Callable[..., Amount]] = {
@@ -132,8 +139,37 @@ def _clean_paths(folder: Path, before: datetime, *, dry_run: bool, needed: Calla
             continue
         found += Amount(1, size)
         if not dry_run:
-            _delete(path)
+            remove_from_disk(path)
     return found
+
+
+def _clean_shared(
+    folder: Path,
+    before: datetime,
+    *,
+    dry_run: bool,
+    needed: Callable[[str], bool],
+    files: SharedFiles | None = None,
+) -> Amount:
+    """Of this host, like _clean_paths, and of the object store if there is one. files: None for shared_files()."""
+    files = files or shared_files()
+    found = _clean_paths(folder, before, dry_run=dry_run, needed=needed)
+    for path, size in _old_objects(files, folder, before) if files.is_remote else ():
+        if needed(path.name):
+            continue
+        found += Amount(1, size)
+        if not dry_run:
+            files.remove(path)
+    return found
+
+
+def _old_objects(files: SharedFiles, folder: Path, before: datetime) -> Iterator[tuple[Path, int]]:
+    """What is directly in the folder of the store and was last written before then, with its bytes."""
+    by_name = groupby(files.stored_in(folder), key=lambda stored: stored.path.relative_to(folder).parts[0])
+    for name, group in by_name:
+        stored = list(group)
+        if max(each.changed_at for each in stored) < before.timestamp():
+            yield folder / name, sum(each.bytes for each in stored)
 
 
 def _old_paths(folder: Path, before: datetime) -> Iterator[tuple[Path, int]]:
@@ -149,13 +185,6 @@ def _old_paths(folder: Path, before: datetime) -> Iterator[tuple[Path, int]]:
                 path,
                 sum(stat.st_size for part, stat in zip(parts, stats, strict=True) if not part.is_dir()),
             )
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir():
-        remove_folder(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _is_live_job(name: str) -> bool:
@@ -178,9 +207,14 @@ def _is_export(name: str) -> bool:
 
 
 def _is_snapshot(name: str) -> bool:
-    """Whether a folder is a finished snapshot, also one of a deleted project, or is being written."""
+    """Whether a folder is a finished snapshot, also one of a deleted project, or is being written.
+
+    One whose row has no files was removed while the disk or the store did not answer.
+    """
     if not name.startswith("."):
-        return True
+        if (id := _uuid_of(name)) is None:
+            return True
+        return not Snapshot.objects.filter(pk=id, path="").exclude(job__state__in=LIVE_STATES).exists()
     id = _uuid_of(name.removeprefix(".").partition(".")[0])
     return id is not None and Snapshot.objects.filter(pk=id, job__state__in=LIVE_STATES).exists()
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from django.http import FileResponse
+from django.http.response import HttpResponseBase
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.resumed_files import RANGE, is_resumed, resumable_file
+from common.rest.resumed_files import RANGE, SIGNED, is_resumed, resumable_file
 from common.rest.serializers import validated_input
 from preference.data.selectors.exports import (
     JSON_LINES,
@@ -37,7 +37,7 @@ from projects.selectors import project_for
 TAG = ["Exports"]
 
 
-GONE: Mapping[Any, Any] = {(status, CONTENT_TYPE): ProblemSerializer for status in (409, 410, 416)}
+GONE: Mapping[Any, Any] = {(status, CONTENT_TYPE): ProblemSerializer for status in (409, 410, 416, 503)}
 
 
 class ExportsView(APIView):
@@ -98,10 +98,14 @@ class ExportFileView(APIView):
         operation_id="exports_file",
         parameters=[RANGE],
         responses={(code, kind): OpenApiTypes.BINARY for code in (200, 206) for kind in (JSON_LINES, PARQUET)}
+        | {302: SIGNED}
         | dict(GONE),
     )
-    def get(self, request: Request, pk: UUID) -> FileResponse:
-        """The file, JSON Lines or Parquet. Codes: not_ready (409), file_gone (410), wrong_range (416)."""
+    def get(self, request: Request, pk: UUID) -> HttpResponseBase:
+        """The file, JSON Lines or Parquet.
+
+        Codes: not_ready (409), file_gone (410), wrong_range (416), storage_away (503).
+        """
         export = export_for(person(request), pk)
         path = file_of(export)
         kind, sha256 = content_type_of(path.name), str(export.manifest.get("sha256", ""))

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.http import FileResponse
+from django.http.response import HttpResponseBase
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
-from common.rest.resumed_files import RANGE, is_resumed, resumable_file
+from common.rest.resumed_files import RANGE, SIGNED, is_resumed, resumable_file
 from common.rest.serializers import validated_input
 from preference.data.exports_api import GONE
 from preference.data.selectors.exports import JSON_LINES, content_type_of
@@ -83,12 +83,14 @@ class SnapshotFileView(APIView):
         tags=TAG,
         operation_id="snapshots_file",
         parameters=[RANGE],
-        responses={(code, kind): OpenApiTypes.BINARY for code in (200, 206) for kind in KINDS} | dict(GONE),
+        responses={(code, kind): OpenApiTypes.BINARY for code in (200, 206) for kind in KINDS}
+        | {302: SIGNED}
+        | dict(GONE),
     )
-    def get(self, request: Request, pk: UUID, name: str) -> FileResponse:
+    def get(self, request: Request, pk: UUID, name: str) -> HttpResponseBase:
         """One of its files: dialogues.jsonl, snapshot.json, README.md.
 
-        Codes: not_ready (409), file_gone (410), wrong_range (416).
+        Codes: not_ready (409), file_gone (410), wrong_range (416), storage_away (503).
         """
         snapshot = snapshot_for(person(request), pk)
         path = snapshot_file(snapshot, name)

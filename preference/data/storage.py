@@ -1,6 +1,5 @@
-"""Where exported files and snapshots are stored. Web servers and workers must share that folder."""
+"""Where exported files and snapshots are: below FILES_ROOT, or of this name in the object store."""
 
-import shutil
 from pathlib import Path
 from uuid import UUID
 
@@ -18,10 +17,3 @@ def folder_of(export_id: UUID) -> Path:
 
 def snapshots_root() -> Path:
     return Path(settings.FILES_ROOT) / "snapshots"
-
-
-def remove_folder(folder: Path) -> None:
-    """Also if it is read-only; does nothing if it does not exist."""
-    if folder.is_dir():
-        folder.chmod(0o700)
-    shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,6 @@ refers to them any more, a few hundred in a transaction; after a kill it goes on
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -27,15 +26,17 @@ from assessment.sessions.models.participants import Assignment, Participant
 from assessment.sessions.models.runs import Run
 from assessment.systems.models import System
 from common.refusals import Invalid, NotFound, Refusal
+from common.storage.shared_disk import remove_from_disk
+from common.storage.shared_files import shared_files, shared_models
 from dialogues.models import Dialogue
-from dialogues.services.uploads import upload_path
+from dialogues.services.uploads import delete_upload
 from generation.models import CandidateRequest, Generator
 from jobs.models import LIVE_STATES, Job
 from jobs.progress import Progress
 from jobs.services import start_job
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
-from preference.data.storage import folder_of, remove_folder, snapshots_root
+from preference.data.storage import folder_of, snapshots_root
 from preference.evaluation.models import Evaluation
 from preference.evaluators.models import MetaEvaluation, Score, ScoringRun
 from preference.registry.files import folder_of_all_files, models_root
@@ -216,7 +217,7 @@ def run_deletion_job(job: Job, progress: Progress) -> dict[str, Any]:
         for removed in _empty(step(pk)):
             done += removed
             progress.report(done)
-    remove_folder(uploads_of(pk))
+    shared_models().remove(uploads_of(pk), or_refuse=True)
     with transaction.atomic():
         data = {"slug": project.slug, "title": project.title, "counts": counts}
         record(project, kind="project_deleted", project=None, actor=job.created_by, data=data)
@@ -244,11 +245,14 @@ def _has_time(rows: Rows) -> bool:
 
 
 def _remove_files(row: models.Model) -> None:
-    """The folders and files of a row; they go first, so that a killed worker leaves no file without a row."""
+    """The folders and files of a row; they go first, so that a killed worker leaves no file without a row.
+
+    Raises Refusal if an object store is away: the job fails, and goes on when it is started again.
+    """
     if isinstance(row, Export):
-        remove_folder(folder_of(row.pk))
+        shared_files().remove(folder_of(row.pk), or_refuse=True)
     elif isinstance(row, Snapshot) and row.path:
-        remove_folder(snapshots_root() / row.path)
+        shared_files().remove(snapshots_root() / row.path, or_refuse=True)
     elif isinstance(row, RegisteredModel):
         _remove_model(row.folder)
         _remove_model(folder_of_all_files(row))
@@ -256,14 +260,12 @@ def _remove_files(row: models.Model) -> None:
         _remove_model(row.folder)
     elif isinstance(row, Evaluation | TaggingRun | ScoringRun | MetaEvaluation):
         for name in SCRATCH:
-            remove_folder(models_root() / name / str(row.pk))
+            remove_from_disk(models_root() / name / str(row.pk))
     elif isinstance(row, Job):
-        with suppress(FileNotFoundError):
-            upload_path(row.pk).unlink()
+        delete_upload(row.pk)
 
 
 def _remove_model(folder: str) -> None:
-    root = models_root().resolve()
-    path = (root / folder).resolve()
-    if folder and path != root and path.is_relative_to(root):
-        remove_folder(path)
+    root, path = models_root(), models_root() / folder
+    if folder and path.resolve() != root.resolve() and path.resolve().is_relative_to(root.resolve()):
+        shared_models().remove(path, or_refuse=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
+from common.storage.shared_files import shared_files
 from dialogues.external_ids import hash_id
 from dialogues.models import DeletedDialogue
 from jobs.models import Job, JobState
@@ -18,7 +19,7 @@ from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import DIALOGUES
 from preference.data.services.exports import remove_file
-from preference.data.storage import snapshots_root
+from preference.data.storage import folder_of, snapshots_root
 
 LINES_AT_ONCE = 500
 
@@ -32,6 +33,8 @@ def run_forget_job(job: Job, progress: Progress) -> dict[str, Any]:
     progress.start(total=exports.count() + snapshots.count(), unit="files")
     removed = 0
     for export in exports:
+        # If the store is away the job fails, and finds the export again when it is repeated.
+        shared_files().remove(folder_of(export.pk), or_refuse=True)
         remove_file(export=export, actor=deleted.deleted_by)
         removed += 1
         progress.report(removed)
@@ -48,8 +51,10 @@ def _contains(snapshot: Snapshot, digest: str, progress: Progress, done: int) ->
 
 
 def _external_ids(snapshot: Snapshot, progress: Progress, done: int) -> Iterator[str]:
+    path = snapshots_root() / snapshot.path / DIALOGUES
+    shared_files().fetch(path, progress.beat)
     try:
-        lines = (snapshots_root() / snapshot.path / DIALOGUES).open(encoding="utf-8")
+        lines = path.open(encoding="utf-8")
     except FileNotFoundError:
         return
     with lines:

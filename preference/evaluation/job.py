@@ -4,10 +4,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from common.storage.shared_files import Beat, no_beat
 from jobs.models import Job
 from jobs.progress import Progress
 from preference import child_process
-from preference.data.selectors.frozen_dialogues import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import fetched_snapshot
 from preference.evaluation.files import folder_of_evaluation
 from preference.evaluation.models import Evaluation
 from preference.registry.files import HEAD, folder_of_model, read_json
@@ -24,7 +25,7 @@ def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
     folder = folder_of_evaluation(row)
     folder.mkdir(parents=True, exist_ok=True)
     child_process.kill_orphan(folder)
-    process = child_process.start(EVALUATOR, arguments_of(row, folder), folder, LOG)
+    process = child_process.start(EVALUATOR, arguments_of(row, folder, progress.beat), folder, LOG)
     status = child_process.follow(process, progress, seconds=STOP_SECONDS)
     row.report = read_json(folder / REPORT)
     if status or not row.report:
@@ -34,13 +35,13 @@ def run_evaluation_job(job: Job, progress: Progress) -> dict[str, Any]:
     return {"turns": row.report.get("n_turns")}
 
 
-def arguments_of(row: Evaluation, folder: Path) -> list[str]:
+def arguments_of(row: Evaluation, folder: Path, beat: Beat = no_beat) -> list[str]:
     """Arguments of the evaluator.
 
     A base model without a preference head gets an untrained one, and reads dialogues as the model trained from it does.
     """
-    model = str(folder_of_model(row.model)) if row.model else row.base
-    arguments = ["--data", str(folder_of_snapshot(row.snapshot)), "--model", model, "--split", row.split]
+    model = str(folder_of_model(row.model, beat)) if row.model else row.base
+    arguments = ["--data", str(fetched_snapshot(row.snapshot, beat)), "--model", model, "--split", row.split]
     arguments += ["--output", str(folder / REPORT)]
     if not (Path(model) / HEAD).is_file():
         arguments.append("--untrained-head")

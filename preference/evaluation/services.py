@@ -20,7 +20,7 @@ from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
 from preference.data.selectors.snapshots import held_out_split
 from preference.evaluation.models import Evaluation
-from preference.registry.files import folder_of_model
+from preference.registry.files import check_files
 from preference.registry.models import RegisteredModel
 from preference.registry.reports import check_measured, is_about
 from preference.registry.selectors.bases import resolve_base
@@ -30,7 +30,6 @@ KIND = "evaluation"
 ELSEWHERE = "elsewhere"  # in the parameters of the job of an evaluation that was made elsewhere
 
 
-@transaction.atomic
 def start_evaluation(
     *,
     evaluation_id: UUID,
@@ -60,7 +59,7 @@ def start_evaluation(
     chosen_split = _resolve_split(snapshot, split)
     base = resolve_base(actor, project, model)
     if base.parent:
-        folder_of_model(base.parent)
+        check_files(base.parent)
     return _store_evaluation(
         evaluation_id, project, actor, snapshot, chosen_split, base.parent, base.source, enqueue
     )
@@ -78,6 +77,7 @@ def _resolve_split(snapshot: Snapshot, split: str) -> str:
     )
 
 
+@transaction.atomic
 def _store_evaluation(
     evaluation_id: UUID,
     project: Project,

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.labelling.models.labels import LabellingSettings
 from common.refusals import Refusal
+from common.storage.shared_files import Beat, no_beat
 from jobs.models import Job
 from jobs.progress import Progress
 from preference import child_process
@@ -38,7 +39,9 @@ def run_scoring_job(job: Job, progress: Progress) -> dict[str, Any]:
     progress.start(total=total, unit="replies")
     keys = [str(name)] if (name := run.settings.get(SERVER_KEY)) else []
     lines = LineCounter(folder / SCORES)
-    process = child_process.start(EVALUATORS, arguments_of(run, folder), folder, LOG, keys=keys)
+    process = child_process.start(
+        EVALUATORS, arguments_of(run, folder, progress.beat), folder, LOG, keys=keys
+    )
     status = child_process.follow(process, progress, lines.count, seconds=STOP_SECONDS)
     if status:
         raise child_process.failure(folder / LOG, status, "scoring_failed")
@@ -65,9 +68,9 @@ class LineCounter:
         return self._lines
 
 
-def arguments_of(run: ScoringRun, folder: Path) -> list[str]:
+def arguments_of(run: ScoringRun, folder: Path, beat: Beat = no_beat) -> list[str]:
     """Arguments of the evaluator's command."""
-    model = str(folder_of_model(run.model)) if run.model else run.base
+    model = str(folder_of_model(run.model, beat)) if run.model else run.base
     paths: dict[str, Path] = {}
     if run.evaluator == EvaluatorName.PAIREVAL and not (Path(model) / COMPARISONS).is_file():
         paths["comparisons"] = folder / COMPARISONS

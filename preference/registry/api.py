@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.http import FileResponse
+from django.http.response import HttpResponseBase
 from django.urls import path
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
@@ -15,8 +15,9 @@ from accounts.rest.person import person
 from common.rest.pagination import NewestByTime, paginated_response
 from common.rest.parsers import RAW
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
-from common.rest.resumed_files import RANGE, is_resumed, resumable_file
+from common.rest.resumed_files import RANGE, SIGNED, is_resumed, resumable_file
 from common.rest.serializers import validated_input
+from common.storage.shared_files import shared_models
 from preference.data.services.downloads import record_download
 from preference.registry.files import model_file
 from preference.registry.selectors.trained_models import lineage_of, model_for, models_of, promotions_of
@@ -63,8 +64,8 @@ class ModelsView(APIView):
         The folder is hashed, copied, read again and loaded to try it out; its evaluation.json and its base are checked
         against its weights. The same files again give the model that they gave before. Codes: invalid (folder, name,
         snapshot, parent), not_found (parent, upload), upload_gone (410), incomplete, no_authoring, no_model, links,
-        no_lineage, wrong_kind, wrong_evaluation, name_taken, disk_full, id_in_use; of the job also files_changed and
-        cannot_load.
+        no_lineage, wrong_kind, wrong_evaluation, name_taken, disk_full, id_in_use; of the job also files_changed,
+        cannot_load and, of an upload in an object store, wrong_hash and what is said of a folder at once.
         """
         user = person(request)
         project = project_for(user, slug, Capability.TRAIN)
@@ -103,17 +104,18 @@ class ModelFileView(APIView):
         parameters=[RANGE],
         responses={
             **{(code, RAW): OpenApiTypes.BINARY for code in (200, 206)},
-            **{(code, CONTENT_TYPE): ProblemSerializer for code in (410, 416)},
+            302: SIGNED,
+            **{(code, CONTENT_TYPE): ProblemSerializer for code in (410, 416, 503)},
         },
     )
-    def get(self, request: Request, slug: str, name: str) -> FileResponse:
+    def get(self, request: Request, slug: str, name: str) -> HttpResponseBase:
         """One of its `files`. Downloads are in the history of its project.
 
-        Codes: files_gone (410), wrong_range (416).
+        Codes: files_gone (410), wrong_range (416), storage_away (503).
         """
         model = model_for(person(request), slug)
         path = model_file(model, name)
-        response = resumable_file(request, path, content_type=RAW)
+        response = resumable_file(request, path, content_type=RAW, files=shared_models())
         if not is_resumed(response):
             record_download(person=person(request), project=model.project, row=model, name=name)
         return response

@@ -14,6 +14,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from common.refusals import Invalid, Refusal
+from common.storage.shared_files import Beat, shared_models
 from preference.registry.files import HEAD, models_root
 from preference.registry.reports import is_report
 
@@ -64,6 +65,36 @@ class TrainedFolder:
 
 def incoming_folder(name: str) -> Path:
     """The folder below MODELS_ROOT/incoming. Raises Invalid (folder) for any other path, and for links on the way."""
+    folder = _place_of(name)
+    if not folder.is_dir():
+        raise Invalid(
+            _("There is no folder “%(name)s” below MODELS_ROOT/incoming.") % {"name": name[:200]},
+            _("Copy it there on the server, or correct the name."),
+            field="folder",
+        )
+    return folder
+
+
+def is_only_in_store(name: str) -> bool:
+    """Whether the folder is in the object store, below models/incoming, and not on this host.
+
+    Raises Invalid as incoming_folder.
+    """
+    if not shared_models().is_remote or Path(name).is_absolute():
+        return False
+    folder = _place_of(name)
+    return not folder.is_dir() and any(True for _file in shared_models().stored_in(folder))
+
+
+def fetch_incoming(name: str, beat: Beat) -> None:
+    """Bring the files that only the object store has to this host, also the rest of those that were cut off."""
+    if shared_models().is_remote and not Path(name).is_absolute():
+        for stored in list(shared_models().stored_in(_place_of(name))):
+            if not stored.path.exists():
+                shared_models().fetch(stored.path, beat)
+
+
+def _place_of(name: str) -> Path:
     root = models_root() / INCOMING
     parts = PurePosixPath(name).parts
     names_below = bool(parts) and not name.startswith(("/", "~")) and ".." not in parts and "\0" not in name
@@ -72,12 +103,6 @@ def incoming_folder(name: str) -> Path:
         raise Invalid(
             _("“%(name)s” does not name a folder below MODELS_ROOT/incoming.") % {"name": name[:200]},
             _("Copy the folder there and give its name, without .., links or a leading slash."),
-            field="folder",
-        )
-    if not folder.is_dir():
-        raise Invalid(
-            _("There is no folder “%(name)s” below MODELS_ROOT/incoming.") % {"name": name[:200]},
-            _("Copy it there on the server, or correct the name."),
             field="folder",
         )
     return folder

@@ -1,8 +1,8 @@
-"""Folders of models on their way here: where they lie, which names they may have, and how far each file is.
+"""Folders of models on their way here: where they lie, and which names they may have.
 
-MODELS_ROOT/.uploads/PROJECT/ID/ has upload.json (what was announced), NAME/ (the files that are whole) and .parts/
-(those that are not). An empty folder is left of what was registered or cancelled. A dot begins no name of a model or a
-training, so nothing else lies there.
+MODELS_ROOT/.model-uploads/PROJECT/ID/ has upload.json (what was announced), NAME/ (the files that are whole) and
+.parts/ (those that are not; see `upload_pieces`). An empty folder is left of what was registered or cancelled. A dot
+begins no name of a model or a training, so nothing else lies there.
 """
 
 import json
@@ -17,11 +17,12 @@ from uuid import UUID
 from django.utils.translation import gettext as _
 
 from common.refusals import NotFound, Refusal
+from common.storage.shared_files import shared_models
 from preference.registry.files import models_root
 from projects.models import Project
 
-UPLOADS: Final = ".uploads"
-MANIFEST, PARTS = "upload.json", ".parts"
+UPLOADS: Final = ".model-uploads"  # SeaweedFS lists nothing below .uploads, where it keeps its own
+MANIFEST, PARTS, ENDED = "upload.json", ".parts", "ended"
 CHUNK_BYTES: Final = 4 << 20  # of one request; the server takes 5 MB for anything but an import
 MOST_FILES: Final = 500
 MOST_OPEN: Final = 20  # uploads of a project
@@ -60,28 +61,8 @@ class ModelUpload:
     def bytes(self) -> int:
         return sum(file.size for file in self.files.values())
 
-    @property
-    def received(self) -> dict[str, int]:
-        """Bytes by name."""
-        return {name: self.received_of(name) for name in self.files}
-
-    @property
-    def complete(self) -> list[str]:
-        """The names of the files that are whole."""
-        return [name for name in self.files if self.has(name)]
-
     def part(self, name: str) -> Path:
         return self.top / PARTS / str(list(self.files).index(name))
-
-    def has(self, name: str) -> bool:
-        return (self.folder / name).is_file()
-
-    def received_of(self, name: str) -> int:
-        path = self.folder / name if self.has(name) else self.part(name)
-        try:
-            return path.stat().st_size
-        except FileNotFoundError:
-            return 0
 
     def as_json(self) -> str:
         files = {name: asdict(file) for name, file in self.files.items()}
@@ -94,9 +75,8 @@ def uploads_of(project_id: int) -> Path:
 
 def find_upload(project: Project, upload_id: UUID) -> ModelUpload | None:
     """The upload, or None if the project has none of that id."""
-    path = uploads_of(project.pk) / str(upload_id) / MANIFEST
     try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
+        stored = json.loads(shared_models().read(uploads_of(project.pk) / str(upload_id) / MANIFEST))
     except FileNotFoundError:
         return None
     files = {name: AnnouncedFile(**file) for name, file in stored["files"].items()}
@@ -108,7 +88,7 @@ def upload_for(project: Project, upload_id: UUID) -> ModelUpload:
     upload = find_upload(project, upload_id)
     if upload is not None:
         return upload
-    if (uploads_of(project.pk) / str(upload_id)).is_dir():
+    if _has_ended(uploads_of(project.pk) / str(upload_id)):
         raise Refusal(
             "upload_gone",
             _("This upload was registered or cancelled."),
@@ -120,24 +100,16 @@ def upload_for(project: Project, upload_id: UUID) -> ModelUpload:
     )
 
 
+def _has_ended(top: Path) -> bool:
+    """Whether there was an upload: its folder is left, or in an object store, which has no folders, the file ENDED."""
+    return top.is_dir() if not shared_models().is_remote else shared_models().exists_anywhere(top / ENDED)
+
+
 def open_uploads(project_id: int) -> int:
     """How many uploads are neither registered nor cancelled."""
-    return sum(1 for _path in uploads_of(project_id).glob(f"*/{MANIFEST}"))
-
-
-def uploaded_folder(project: Project, upload_id: UUID) -> Path:
-    """The folder with all files. Raises NotFound, Refusal upload_gone, incomplete."""
-    upload = upload_for(project, upload_id)
-    missing = sorted(set(upload.files) - set(upload.complete))
-    if missing:
-        raise Refusal(
-            "incomplete",
-            _("%(n)d files of this upload are not complete yet, for example %(name)s.")
-            % {"n": len(missing), "name": missing[0]},
-            _("Send the rest of them first."),
-            details={"missing": missing[:10]},
-        )
-    return upload.folder
+    folder = uploads_of(project_id)
+    stored = (file.path.relative_to(folder).parts for file in shared_models().stored_in(folder))
+    return sum(1 for parts in stored if parts[1:] == (MANIFEST,))
 
 
 def is_plain(name: str) -> bool:

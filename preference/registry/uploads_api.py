@@ -18,12 +18,13 @@ from common.rest.parsers import RAW, RawParser
 from common.rest.problems import CONTENT_TYPE, ProblemSerializer
 from common.rest.serializers import StrictSerializer, validated_input, validated_query
 from preference.registry.services.model_uploads import append, end_upload, start_upload
+from preference.registry.upload_pieces import pieces_of_uploads
 from preference.registry.uploads import CHUNK_BYTES, AnnouncedFile, ModelUpload, upload_for
 from projects.roles import Capability
 from projects.selectors import project_for
 
 TAG = ["Trained models"]
-REFUSED: dict[Any, Any] = {(code, CONTENT_TYPE): ProblemSerializer for code in (409, 410, 413, 422, 507)}
+REFUSED: dict[Any, Any] = {(code, CONTENT_TYPE): ProblemSerializer for code in (409, 410, 413, 422, 503, 507)}
 GONE: dict[Any, Any] = {(410, CONTENT_TYPE): ProblemSerializer}
 OFFSET = OpenApiParameter(
     "offset", OpenApiTypes.INT64, description="The first byte of the piece. Default: 0."
@@ -53,17 +54,17 @@ class UploadSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     received = serializers.DictField(child=serializers.IntegerField(), help_text="Bytes by name of the file.")
     sizes = serializers.DictField(child=serializers.IntegerField(), help_text="Announced bytes by name.")
-    complete = serializers.ListField(
-        child=serializers.CharField(), help_text="The files that are whole and have the announced SHA-256."
-    )
+    complete = serializers.ListField(child=serializers.CharField(), help_text="The files that are whole.")
     is_complete = serializers.BooleanField(help_text="All files are.")
     chunk_bytes = serializers.IntegerField(help_text="The most that one request may carry.")
 
 
 def serialize_upload(upload: ModelUpload) -> dict[str, Any]:
     sizes = {name: file.size for name, file in upload.files.items()}
-    about = {"id": upload.id, "name": upload.name, "received": upload.received, "sizes": sizes}
-    complete = upload.complete
+    arrivals = pieces_of_uploads().arrivals(upload)
+    received = {name: arrival.received for name, arrival in arrivals.items()}
+    about = {"id": upload.id, "name": upload.name, "received": received, "sizes": sizes}
+    complete = [name for name, arrival in arrivals.items() if arrival.is_whole]
     facts = {
         "complete": complete,
         "is_complete": len(complete) == len(sizes),
@@ -124,7 +125,7 @@ class ModelUploadFileView(APIView):
         """Send the piece of a file that begins at `offset`. After a lost connection, ask for `received` and go on.
 
         Codes: wrong_offset (with `received`), upload_gone (410), busy, too_large, wrong_hash (422; the file begins
-        again), disk_full.
+        again; with an object store, the registration says so), disk_full, storage_away (503), storage_full.
         """
         project = project_for(person(request), slug, Capability.TRAIN)
         upload = upload_for(project, pk)

@@ -134,7 +134,7 @@ class LogView(APIView):
         """The end of the trainer's log. Codes: file_gone, files_gone."""
         run = run_for(person(request), pk)
         name = f"{run.project.slug}-{run.number}.log"
-        return FileResponse(log_of(run).open("rb"), as_attachment=True, filename=name, content_type=TEXT)
+        return FileResponse(log_of(run), as_attachment=True, filename=name, content_type=TEXT)
 
 
 class ResumeView(APIView):

@@ -7,7 +7,8 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
-from preference.registry.files import BLOCK, Beat, sha256_of_files
+from common.storage.shared_files import Beat
+from preference.registry.hashing import BLOCK, sha256_of_files
 from preference.registry.incoming import list_files
 
 

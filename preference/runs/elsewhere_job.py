@@ -16,16 +16,23 @@ from django.utils.translation import gettext as _
 
 from common.database import retry_on_lost_connection
 from common.refusals import Refusal
+from common.storage.shared_files import shared_models
 from jobs.models import LIVE_STATES, Job
-from jobs.progress import JobLost, Progress
+from jobs.progress import JobCancelled, JobLost, Progress
 from preference import child_process
 from preference.evaluation.services import store_report
-from preference.registry.files import files_in, models_root
+from preference.registry.copies import share
+from preference.registry.disk_space import check_space
+from preference.registry.files import models_root
+from preference.registry.hashing import files_in
+from preference.registry.incoming import fetch_incoming
 from preference.registry.models import RegisteredModel
 from preference.registry.reports import check_measured, is_about
-from preference.registry.services.incoming import Origin, check_space, find_origin
+from preference.registry.services.incoming import Origin, find_origin
 from preference.registry.services.model_uploads import end_upload
 from preference.registry.services.trained_models import check_name
+from preference.registry.upload_pieces import pieces_of_uploads
+from preference.registry.uploads import upload_for
 from preference.runs.copying import copy_files, hash_files
 from preference.runs.files import MODEL
 from preference.runs.loading import check_loads
@@ -38,14 +45,16 @@ from preference.runs.services.registration import (
 from projects.models import Project
 
 PART = ".part-"  # and the hexadecimal id of the job
-PASSES = 3  # over the files: hash, copy, hash of the copy
+PASSES = 3  # over the files: hash, copy, hash of the copy; with an object store also sending it
 
 
 def run_registration_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Register the folder that the job names; running it again after a kill starts over."""
     project = Project.objects.get(jobs=job)
+    _bring_source(project, job, progress)
     origin = find_origin(project, job.created_by, job.parameters)
-    beat = _Beat(job, progress, PASSES * origin.folder.bytes)
+    passes = PASSES + shared_models().is_remote
+    beat = _Beat(job, progress, passes * origin.folder.bytes)
     sha256 = hash_files(origin.folder.model, origin.folder.files, beat)
     model = model_with_files(project, sha256)
     if model is None:
@@ -55,6 +64,15 @@ def run_registration_job(job: Job, progress: Progress) -> dict[str, Any]:
         end_upload(project=project, upload_id=UUID(job.parameters["upload"]))
     job.done = job.total or 0
     return {"model": model.slug, "sha256": model.sha256}
+
+
+def _bring_source(project: Project, job: Job, progress: Progress) -> None:
+    """From the object store to this host. Raises Refusal wrong_hash for a file that then has to be sent again."""
+    if "upload" in job.parameters:
+        upload = upload_for(project, UUID(job.parameters["upload"]))
+        pieces_of_uploads().put_together(upload, progress.beat)
+    else:
+        fetch_incoming(job.parameters["folder"], progress.beat)
 
 
 class _Beat:
@@ -88,12 +106,13 @@ def _copy_and_register(
     note = job.parameters.get("note", "")
     store = partial(register_elsewhere, project=project, actor=job.created_by, trained=trained, origin=origin)
     try:
+        share(models_root() / folder, sha256, beat)
         model = retry_on_lost_connection(lambda: store(folder=folder, slug=slug, note=note))
-    except Refusal:
-        shutil.rmtree(top, ignore_errors=True)
+    except (Refusal, JobCancelled):
+        shared_models().remove(top)
         raise
     if model.folder != folder:  # another job has registered the same files meanwhile
-        shutil.rmtree(top, ignore_errors=True)
+        shared_models().remove(top)
     return model
 
 

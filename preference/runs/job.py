@@ -15,12 +15,14 @@ from django.utils.translation import gettext as _
 
 from common.database import CONNECTION_ERRORS, retry_on_lost_connection
 from common.refusals import Refusal
+from common.storage.shared_files import Beat, no_beat, shared_models
 from jobs.models import Job
 from jobs.progress import Progress
 from preference import child_process
-from preference.data.selectors.frozen_dialogues import folder_of_snapshot
+from preference.data.selectors.frozen_dialogues import fetched_snapshot
 from preference.evaluation.services import evaluate_trained
-from preference.registry.files import files_in, folder_of_model, read_json, sha256_of
+from preference.registry.files import folder_of_model, read_json
+from preference.registry.hashing import files_in, sha256_of
 from preference.registry.models import ModelKind, RegisteredModel
 from preference.runs.assessor_options import SCRATCH, write_labelled_rows
 from preference.runs.files import CHECKPOINTS, CURVE, LAST, LOG, MODEL, folder_of_run
@@ -30,6 +32,7 @@ from preference.runs.progress_tail import ProgressTail
 from preference.runs.selectors import line_of_step
 from preference.runs.services.registration import TrainingResult, register_model
 from preference.runs.services.trainings import setting_arguments
+from preference.runs.sharing import PageFiles, share_patiently
 from preference.runs.topic_options import write_topic_rows
 from preference.runs.trainers import CLASSIFIERS, TRAINERS
 
@@ -55,10 +58,17 @@ def run_training_job(job: Job, progress: Progress) -> dict[str, Any]:
     if not (folder / MODEL).is_dir():
         _train(run, folder, job, progress)
     result = _training_result(run, folder, job, progress)
+    share_patiently(folder / MODEL, result.sha256, _beat_of(job, progress))
+    PageFiles(folder).send_last()  # if the store was away when the training ended
     model = retry_on_lost_connection(partial(_register, run, result), STORE_AGAIN_AFTER)
     for name in (CHECKPOINTS, LAST):
         shutil.rmtree(folder / name, ignore_errors=True)
     return {"model": model.slug, **{name: model.metrics[name] for name in ("loss",) if name in model.metrics}}
+
+
+def _beat_of(job: Job, progress: Progress) -> Beat:
+    """A restarting database stops nothing. Raises JobCancelled or JobLost."""
+    return lambda _count: child_process.report_if_connected(progress, lambda: job.done)
 
 
 def _register(run: TrainingRun, result: TrainingResult) -> RegisteredModel:
@@ -74,21 +84,33 @@ def _train(run: TrainingRun, folder: Path, job: Job, progress: Progress) -> None
     The exit status and the model's folder decide, not the database: a failed write must not fail a finished training.
     """
     (folder / "state.json").unlink(missing_ok=True)  # of an earlier attempt
-    process = child_process.start(TRAINERS[run.kind].module, arguments_of(run, folder), folder, LOG)
-    watch = TrainerWatch(run, job, folder)
+    arguments = arguments_of(run, folder, _beat_of(job, progress))
+    watch = TrainerWatch(run, job, folder, _note_of_another_host(run, folder))
+    process = child_process.start(TRAINERS[run.kind].module, arguments, folder, LOG)
     try:
         status = child_process.follow(process, progress, watch.step)
     finally:
         watch.store_last()
         child_process.keep_tail(folder / LOG)
+        watch.pages.send_last()
     if status or not (folder / MODEL).is_dir():
         raise failure(folder, status)
 
 
-def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
+def _note_of_another_host(run: TrainingRun, folder: Path) -> str:
+    """Also written to the log; "" unless the training begins again because its checkpoints are on another host."""
+    if not shared_models().is_remote or not run.latest.get("step") or (folder / CHECKPOINTS).is_dir():
+        return ""
+    note = _("It began again: its checkpoints are on the host where it ran before, and not on this one.")
+    with (folder / LOG).open("a", encoding="utf-8") as log:
+        log.write(f"{note}\n")
+    return note
+
+
+def arguments_of(run: TrainingRun, folder: Path, beat: Beat = no_beat) -> list[str]:
     """Arguments of the trainer. It always gets --resume, which starts from the beginning if there is no checkpoint."""
     trainer = TRAINERS[run.kind]
-    arguments = [*trainer.action, *_data_arguments(run, folder), "--output", str(folder)]
+    arguments = [*trainer.action, *_data_arguments(run, folder, beat), "--output", str(folder)]
     arguments += ["--recipe", run.recipe] if trainer.names_recipe else []
     arguments += ["--seed", str(run.seed), "--resume", "--parent", str(os.getpid())]
     for setting in setting_arguments(run.changes):
@@ -102,9 +124,9 @@ def arguments_of(run: TrainingRun, folder: Path) -> list[str]:
     return arguments
 
 
-def _data_arguments(run: TrainingRun, folder: Path) -> list[str]:
+def _data_arguments(run: TrainingRun, folder: Path, beat: Beat) -> list[str]:
     """What is learned from, and which models."""
-    base = str(folder_of_model(run.parent)) if run.parent else run.base
+    base = str(folder_of_model(run.parent, beat)) if run.parent else run.base
     if run.kind == ModelKind.ASSESSOR:
         rows = write_labelled_rows(run.snapshot, run.options["question"], folder)
         return ["--data", str(rows), "--models", *run.options["models"], *([base] if base else [])]
@@ -112,27 +134,34 @@ def _data_arguments(run: TrainingRun, folder: Path) -> list[str]:
         rows, categories = write_topic_rows(run.snapshot, folder)
         files = ["--data", str(rows), "--categories", str(categories)]
         return [*files, "--models", *run.options["models"], *([base] if base else [])]
-    return ["--data", str(folder_of_snapshot(run.snapshot)), "--model", base]
+    return ["--data", str(fetched_snapshot(run.snapshot, beat)), "--model", base]
 
 
 @dataclass(slots=True)
 class TrainerWatch:
-    """Copies the trainer's reports to the database: steps to the job, the newest losses to the run."""
+    """Copies the trainer's reports to the database: steps to the job, the newest losses to the run.
+
+    note: shown with those of the trainer.
+    """
 
     run: TrainingRun
     job: Job
     folder: Path
+    note: str = ""
     stored: float = 0.0
     tail: ProgressTail = field(init=False)
+    pages: PageFiles = field(init=False)
 
     def __post_init__(self) -> None:
         self.tail = ProgressTail(self.folder / CURVE)
+        self.pages = PageFiles(self.folder)
 
     def step(self) -> int:
         """Read the newest report, store it every STORE_EVERY seconds, and return the steps done."""
         done = self._read()
         if time.monotonic() - self.stored > STORE_EVERY:
             self.store()
+        self.pages.send_sometimes()
         return done
 
     def _read(self) -> int:
@@ -144,7 +173,7 @@ class TrainerWatch:
         self.stored = time.monotonic()
         layout = read_json(self.folder / "training.json").get("layout", {})
         message = read_json(self.folder / "state.json").get("message", "")
-        notes = [*([message] if message else []), *layout.get("notes", [])]
+        notes = [*(one for one in (self.note, message) if one), *layout.get("notes", [])]
         TrainingRun.objects.filter(pk=self.run.pk).update(
             latest=self.tail.read() or self.run.latest,
             layout=layout.get("name", ""),
@@ -195,7 +224,7 @@ def _training_result(run: TrainingRun, folder: Path, job: Job, progress: Progres
         config=config,
         metrics=line_of_step(folder / CURVE, config.get("step")) or ProgressTail(folder / CURVE).read(),
         files=files_in(model),
-        sha256=sha256_of(model, lambda _count: child_process.report_if_connected(progress, lambda: job.done)),
+        sha256=sha256_of(model, _beat_of(job, progress)),
         **about,
     )
 

@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.refusals import Refusal
-from preference.registry.files import folder_of_model
+from preference.registry.files import folder_with
+from preference.registry.incoming import CONFIG
 from preference.registry.models import ModelKind
 from preference.registry.selectors.bases import resolve_base
 from preference.runs.services.trainings import changed_recipe, check_processes
@@ -37,7 +38,7 @@ def memory_of_training(
     chosen = changed_recipe(trainer, recipe or trainer.default_recipe, changes or {}, is_lora=is_lora, seed=1)
     check_processes(trainer, processes)
     base = resolve_base(actor, project, model, trainer.bases)
-    source = str(folder_of_model(base.parent)) if base.parent else base.source
+    source = str(folder_with(base.parent, CONFIG)) if base.parent else base.source
     try:
         return assess(source, chosen, processes=processes)
     except TrainingError as error:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.refusals import NotFound, Refusal
-from preference.runs.files import CURVE, LOG, folder_of_run
+from preference.runs.files import CURVE, LOG, open_run_file
 from preference.runs.models import TrainingRun
 from projects.models import Project
 from projects.roles import Capability
@@ -80,7 +80,7 @@ class Curve:
 
 def curve_of(run: TrainingRun, *, after: int = 0, most: int = MOST_POINTS) -> Curve:
     """The loss of every step after `after`; of a long training means over equally many steps, at most `most` points."""
-    lines = [line for line in _lines(folder_of_run(run) / CURVE) if line["step"] > after]
+    lines = [line for line in _curve_lines(run) if line["step"] > after]
     if not lines:
         return Curve((), run.latest.get("steps", 0), run.latest.get("eta_seconds"))
     size = -(-len(lines) // most)
@@ -88,21 +88,28 @@ def curve_of(run: TrainingRun, *, after: int = 0, most: int = MOST_POINTS) -> Cu
     return Curve(points, lines[-1]["steps"], lines[-1].get("eta_seconds"))
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _curve_lines(run: TrainingRun) -> Iterator[Line]:
+    file = open_run_file(run, CURVE)
+    if file is not None:
+        with file:
+            yield from _lines(file)
+
+
+def _lines(file: BinaryIO) -> Iterator[Line]:
     """The parsed complete lines; the last one may be half-written."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            if not line.endswith("\n"):
-                return
-            if parsed := line_of(line):
-                yield parsed
+    for line in file:
+        if not line.endswith(b"\n"):
+            return
+        if parsed := line_of(line):
+            yield parsed
 
 
 def line_of_step(path: Path, step: int | None) -> Line:
-    """The line of an optimiser step in a progress.jsonl; {} if it has none."""
-    return next((line for line in _lines(path) if line["step"] == step), {})
+    """The line of an optimiser step in a progress.jsonl; {} if it has none, or is missing."""
+    if not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        return next((line for line in _lines(file) if line["step"] == step), {})
 
 
 def line_of(text: str | bytes) -> Line:
@@ -173,7 +180,7 @@ def curves_of(runs: Sequence[TrainingRun], *, most: int) -> tuple[list[int], lis
 
     At most `most` points. Trainings without files are left out.
     """
-    lines = {run.pk: list(_lines(folder_of_run(run) / CURVE)) for run in runs if run.folder}
+    lines = {run.pk: list(_curve_lines(run)) for run in runs if run.folder}
     longest = max((found[-1]["step"] for found in lines.values() if found), default=0)
     if not longest:
         return [], []
@@ -191,11 +198,11 @@ def _run_curve(run: TrainingRun, lines: Sequence[Line], size: int, ends: Sequenc
     return RunCurve(run, points, lines[-1]["step"], lines[-1]["loss"], measured)
 
 
-def log_of(run: TrainingRun) -> Path:
-    """The path of the trainer's log. Raises Refusal file_gone."""
-    path = folder_of_run(run) / LOG
-    if not path.is_file():
+def log_of(run: TrainingRun) -> BinaryIO:
+    """The trainer's log, to be closed by the caller. Raises Refusal file_gone."""
+    file = open_run_file(run, LOG)
+    if file is None:
         raise Refusal(
             "file_gone", _("This training has no log yet."), _("Try again when it is running."), status=410
         )
-    return path
+    return file

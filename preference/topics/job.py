@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from common.storage.shared_files import Beat, no_beat
 from dialogues.services.topics import remove_tags
 from jobs.models import Job
 from jobs.progress import JobCancelled, Progress
@@ -50,18 +51,18 @@ def _tag(run: TaggingRun, folder: Path, progress: Progress) -> None:
     keys = [str(name)] if (name := run.settings.get(SERVER_KEY)) else []
     lines = LineCounter(folder / TOPICS)
     module = TAGGER if run.model else JUDGES
-    process = child_process.start(module, arguments_of(run, folder), folder, LOG, keys=keys)
+    process = child_process.start(module, arguments_of(run, folder, progress.beat), folder, LOG, keys=keys)
     status = child_process.follow(process, progress, lines.count, seconds=STOP_SECONDS)
     if status:
         raise child_process.failure(folder / LOG, status, "tagging_failed")
     progress.report(lines.count())
 
 
-def arguments_of(run: TaggingRun, folder: Path) -> list[str]:
+def arguments_of(run: TaggingRun, folder: Path, beat: Beat = no_beat) -> list[str]:
     """Arguments of the tagger's command."""
     files = ["--data", str(folder / DIALOGUES), "--output", str(folder / TOPICS), "--resume"]
     if run.model:
-        return ["tag", "--model", str(folder_of_model(run.model)), *files]
+        return ["tag", "--model", str(folder_of_model(run.model, beat)), *files]
     categories = folder / CATEGORIES
     categories.write_text(json.dumps(run.categories, ensure_ascii=False), encoding="utf-8")
     judge = specification(EvaluatorName.JUDGE, run.settings)

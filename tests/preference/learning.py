@@ -15,10 +15,11 @@ from jobs.models import Job, JobState
 from jobs.services import run_job
 from preference.data.models.snapshots import Snapshot
 from preference.data.storage import snapshots_root
-from preference.registry.files import files_in, sha256_of
+from preference.registry.hashing import files_in, sha256_of
 from preference.registry.models import RegisteredModel
 from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
+from preference.runs.selectors import log_of
 from preference.runs.services.registration import TrainingResult, register_model
 from preference.runs.services.trainings import start_training
 from preference.runs.trainers import TRAINERS
@@ -111,6 +112,12 @@ def trained_model(
         version=f"{run.folder}/model@0123456789ab",
     )
     return register_model(run=run, trained=trained)
+
+
+def log_text(run: TrainingRun) -> str:
+    """What the trainer has written to its log."""
+    with log_of(run) as log:
+        return log.read().decode()
 
 
 def run_of(model: RegisteredModel) -> TrainingRun:

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from common.refusals import Refusal
 from operations.backup.errors import BackupError
 from operations.backup.manifest import MANIFEST, Manifest
 from operations.backup.writing import verify_backup, write_backup
@@ -45,7 +46,7 @@ class Command(BaseCommand):
             manifest = write_backup(folder, with_models=models, write=self.stdout.write)
             if verify:
                 verify_backup(folder, self.stdout.write)
-        except BackupError as error:
+        except (BackupError, Refusal) as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
             raise CommandError(f"The database does not answer: {str(error).strip()}") from error

@@ -6,6 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from common.refusals import Refusal
 from operations.lines import human_size
 from operations.retention.ages import ABOUT, DEFAULTS, NEVER, chosen_ages
 from operations.retention.kinds import Amount
@@ -49,6 +50,8 @@ class Command(BaseCommand):
                 total += amount
                 age = f"older than {ages[kind]} days"
                 self.stdout.write(f"{kind:12} {age:22} {amount.count:>8} {human_size(amount.bytes):>10}")
+        except Refusal as refusal:
+            raise CommandError(f"{refusal} Then run this again.") from refusal
         except DatabaseError as error:
             raise CommandError(f"The database does not answer: {str(error).strip()}") from error
         verb = "Would delete" if dry_run else "Deleted"

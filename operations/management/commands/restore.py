@@ -7,7 +7,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
+from common.refusals import Refusal
 from config import doctor
+from config.storage_check import storage
 from operations.backup.errors import BackupError
 from operations.backup.manifest import Manifest
 from operations.backup.restoring import compare_restored, restore_backup, secret_key_differs
@@ -29,7 +31,7 @@ class Command(BaseCommand):
         try:
             manifest = restore_backup(folder.absolute(), self.stdout.write)
             differences = list(compare_restored(manifest))
-        except BackupError as error:
+        except (BackupError, Refusal) as error:
             raise CommandError(str(error)) from error
         except DatabaseError as error:
             raise CommandError(f"The database does not answer: {str(error).strip()}") from error
@@ -56,7 +58,7 @@ class Command(BaseCommand):
                 "SECRET_KEY differs from that of the backup: everybody must sign in again, and the pseudonyms in "
                 "exports change. Set the old one to keep them."
             )
-        for finding in (*doctor.database(), *doctor.migrations(), *doctor.disk()):
+        for finding in (*doctor.database(), *doctor.migrations(), *storage(), *doctor.disk()):
             self.stdout.write(f"{finding.what}  {finding.remedy}".rstrip())
         if differences:
             raise CommandError("The restored data differ from the backup:\n" + "\n".join(differences[:20]))

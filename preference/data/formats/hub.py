@@ -32,7 +32,8 @@ def run_push_job(job: Job, progress: Progress) -> Pushed:
     """
     snapshot = Snapshot.objects.select_related("project").get(pk=job.parameters["snapshot"])
     repo_id, private = job.parameters["repo_id"], job.parameters["private"]
-    folder, push_token, datasets = verify_snapshot(snapshot), token_for_push(snapshot.project), _datasets()
+    push_token, datasets = token_for_push(snapshot.project), _datasets()
+    folder = verify_snapshot(snapshot, progress.beat)
     _record_use(snapshot, job, push_token)
     token = push_token.value
     progress.start(total=3, unit="files")

@@ -10,16 +10,18 @@ from pathlib import Path
 from typing import IO, Any, Protocol
 
 from common.release import code_version
+from common.storage.shared_disk import remove_from_disk
+from common.storage.shared_files import shared_files
 from dialogues.models import Dialogue
 from jobs.models import Job
 from jobs.progress import Progress
 from preference.data.formats import card, diamante, labelled, labelled_card
 from preference.data.formats.writing import HashingWriter, encode
 from preference.data.models.snapshots import Snapshot
-from preference.data.selectors.frozen_dialogues import CARD, DIALOGUES, FACTS
+from preference.data.selectors.frozen_dialogues import CARD, DIALOGUES, FACTS, fetched_snapshot
 from preference.data.selectors.selection import Filters, Selection, default_language, select
 from preference.data.services.snapshots import nothing_to_take
-from preference.data.storage import remove_folder, snapshots_root
+from preference.data.storage import snapshots_root
 from projects.models import Project
 from projects.models import Protocol as ProjectProtocol
 
@@ -90,7 +92,7 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
     root, name = snapshots_root(), str(snapshot.pk)
     root.mkdir(parents=True, exist_ok=True)
     for leftover in (root / name, *root.glob(f".{name}.*")):  # left by a killed worker
-        remove_folder(leftover)
+        remove_from_disk(leftover)
     partial = root / f".{name}.{uuid.uuid4().hex}"
     partial.mkdir()
     try:
@@ -101,8 +103,18 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
         partial.rename(root / name)
         (root / name).chmod(0o500)
     finally:
-        remove_folder(partial)
+        remove_from_disk(partial)
+    _publish(root / name, progress)
     return facts
+
+
+def _publish(folder: Path, progress: Progress) -> None:
+    """Keep it on this host, where it is exported and trained on. If the store refuses it, nothing is kept."""
+    try:
+        shared_files().publish(folder, progress.beat, leaves_copy=True)
+    except BaseException:
+        shared_files().remove(folder)
+        raise
 
 
 def _write(snapshot: Snapshot, selection: Selection, folder: Path, progress: Progress) -> dict[str, Any]:
@@ -156,5 +168,5 @@ def _to_disk(out: IO[bytes]) -> None:
 def copy_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Copy its files, writable, into a new or empty folder. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    for path in sorted((snapshots_root() / snapshot.path).iterdir()):
+    for path in sorted(fetched_snapshot(snapshot).iterdir()):
         shutil.copyfile(path, folder / path.name)

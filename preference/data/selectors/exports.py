@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.refusals import NotFound, Refusal
+from common.storage.shared_files import shared_files
 from jobs.models import JobState
 from preference.data.models.exports import Export
 from preference.data.storage import exports_root
@@ -40,11 +41,11 @@ def missing_export() -> NotFound:
 
 
 def file_of(export: Export) -> Path:
-    """The finished file on disk. Raises Refusal not_ready or file_gone."""
+    """Where the finished file is, on this host or in the store. Raises Refusal not_ready or file_gone."""
     if export.job.state != JobState.DONE:
         raise Refusal("not_ready", _("This export is not finished."), _("Wait until its job is done."))
     path = exports_root() / export.path
-    if not export.path or not path.is_file():
+    if not export.path or not shared_files().exists_anywhere(path):
         raise Refusal(
             "file_gone",
             _("The file of this export was removed from the server."),

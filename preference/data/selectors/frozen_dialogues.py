@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypedDict
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.refusals import Refusal
+from common.storage.shared_files import Beat, no_beat, shared_files
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.selection import READ_AT_ONCE, Filters, Preview
 from preference.data.storage import snapshots_root
@@ -52,6 +54,7 @@ class FrozenDialogues:
 
     def rows(self) -> Iterator[Row]:
         """One at a time, in the format `diamante`."""
+        shared_files().fetch(self.path)
         with self.path.open(encoding="utf-8", newline="\n") as lines:
             for line in lines:
                 row = json.loads(line)
@@ -88,11 +91,14 @@ def frozen_dialogues(snapshot: Snapshot, splits: tuple[str, ...] | None = None) 
 
 
 def folder_of_snapshot(snapshot: Snapshot) -> Path:
-    """Its folder on disk, which holds all of FILES. Raises Refusal not_ready, file_gone or dialogues_deleted."""
+    """Its folder, which holds all of FILES, on this host or in the store: see fetched_snapshot.
+
+    Raises Refusal not_ready, file_gone or dialogues_deleted.
+    """
     folder = snapshots_root() / snapshot.path
     if not snapshot.sha256:
         raise Refusal("not_ready", _("This snapshot is not finished."), _("Wait until its job is done."))
-    if not snapshot.path or not all((folder / name).is_file() for name in FILES):
+    if not snapshot.path or not shared_files().names_in(folder).issuperset(FILES):
         raise Refusal(
             "file_gone",
             _("The files of this snapshot were removed from the server."),
@@ -106,30 +112,44 @@ def folder_of_snapshot(snapshot: Snapshot) -> Path:
 
 def has_deleted(snapshot: Snapshot) -> Refusal:
     message = ngettext(
-        "%(n)d dialogue of this snapshot was deleted since, so its files are closed.",
-        "%(n)d dialogues of this snapshot were deleted since, so its files are closed.",
+        "%(n)s dialogue of this snapshot was deleted since, so its files are closed.",
+        "%(n)s dialogues of this snapshot were deleted since, so its files are closed.",
         len(snapshot.deleted),
-    ) % {"n": len(snapshot.deleted)}
+    ) % {"n": intcomma(len(snapshot.deleted))}
     remedy = _("Take a new snapshot, and remove the files of this one.")
     return Refusal("dialogues_deleted", message, remedy, status=410)
 
 
-def verify_snapshot(snapshot: Snapshot) -> Path:
-    """Its folder, after comparing the SHA-256 of every file. Reads all of it.
+def fetched_snapshot(snapshot: Snapshot, beat: Beat = no_beat) -> Path:
+    """Its folder on this host. What came from the store is compared with its SHA-256. Raises like verify_snapshot."""
+    folder = folder_of_snapshot(snapshot)
+    if shared_files().fetch(folder, beat):
+        _compare(snapshot, folder, beat)
+    return folder
+
+
+def verify_snapshot(snapshot: Snapshot, beat: Beat = no_beat) -> Path:
+    """Its folder on this host, after comparing the SHA-256 of every file. Reads all of it.
 
     Raises Refusal not_ready, file_gone, or damaged.
     """
     folder = folder_of_snapshot(snapshot)
+    shared_files().fetch(folder, beat)
+    _compare(snapshot, folder, beat)
+    return folder
+
+
+def _compare(snapshot: Snapshot, folder: Path, beat: Beat) -> None:
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     expected = {name: file["sha256"] for name, file in facts["files"].items()} | {DIALOGUES: snapshot.sha256}
     for name, sha256 in expected.items():
+        beat(0)
         if _sha256(folder / name) != sha256:
             raise Refusal(
                 "damaged",
                 _("%(file)s of this snapshot was changed or damaged: its SHA-256 differs.") % {"file": name},
                 _("Restore it from a backup, or take a new snapshot."),
             )
-    return folder
 
 
 def _sha256(path: Path) -> str:

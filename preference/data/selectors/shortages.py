@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
@@ -37,14 +38,14 @@ _TEXTS = {
     ),
     "empty_split": lambda one: _("The split “%(split)s” is empty.") % {"split": Split(one.about).label},
     "few_turns": lambda one: (
-        _("Only %(n)d turns have candidates; one step of the usual recipe takes %(wanted)d.")
-        % {"n": one.n, "wanted": FEW_TURNS}
+        _("Only %(n)s turns have candidates; one step of the usual recipe takes %(wanted)s.")
+        % {"n": intcomma(one.n), "wanted": intcomma(FEW_TURNS)}
     ),
     "few_labels": lambda one: (
         _(
-            "Only %(n)d labelled dialogues are in the split “%(split)s”; a useful assessor takes some %(wanted)d."
+            "Only %(n)s labelled dialogues are in the split “%(split)s”; a useful assessor takes some %(wanted)s."
         )
-        % {"n": one.n, "split": Split.TRAIN.label, "wanted": FEW_LABELS}
+        % {"n": intcomma(one.n), "split": Split.TRAIN.label, "wanted": intcomma(FEW_LABELS)}
     ),
 }
 

@@ -1,6 +1,5 @@
 """Starting exports and removing their files; `formats` writes them."""
 
-import shutil
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -10,6 +9,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from assessment.sessions.models.runs import Run
 from common.refusals import Invalid, Refusal
+from common.storage.shared_files import shared_files
 from dialogues.models import Split
 from jobs.models import LIVE_STATES
 from jobs.services import start_job
@@ -141,7 +141,6 @@ def snapshot_filters(snapshot: Snapshot, project: Project, splits: Sequence[str]
     return Filters(chosen, stored_filters.include_unreviewed, stored_filters.include_withheld)
 
 
-@transaction.atomic
 def start_export(
     *,
     export_id: UUID,
@@ -180,31 +179,37 @@ def start_export(
         **draws.as_json(),
         **filters.as_json(),
     }
-    job = start_job(id=export_id, kind=KIND, project=project, actor=actor, parameters=parameters)
     about = {
         "project": project,
-        "job": job,
         "format": format_name,
         "file_type": file_type,
         "filters": filters.as_json(),
         "snapshot": snapshot,
         "draws": draws.as_json(),
     }
-    return Export.objects.select_related("job", "project").get_or_create(id=export_id, defaults=about)[0]
+    with transaction.atomic():
+        job = start_job(id=export_id, kind=KIND, project=project, actor=actor, parameters=parameters)
+        exports = Export.objects.select_related("job", "project")
+        return exports.get_or_create(id=export_id, defaults={**about, "job": job})[0]
 
 
-@transaction.atomic
 def remove_file(*, export: Export, actor: User | None) -> Export:
     """Free the space of a finished export; its manifest stays readable. actor None: `clean`. Safe to repeat.
 
     Raises Refusal not_ready while it is written: cancel it first.
     """
-    export = Export.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=export.pk)
+    export = _forget_file(export.pk, actor)
+    shared_files().remove(folder_of(export.pk))
+    return export
+
+
+@transaction.atomic
+def _forget_file(export_id: UUID, actor: User | None) -> Export:
+    export = Export.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=export_id)
     if export.job.state in LIVE_STATES:
         raise Refusal("not_ready", _("This export is still being written."), _("Stop it first."))
     if export.path:
         export.path = ""
         export.save(update_fields=["path"])
         record(export, kind="file_removed", project=export.project, actor=actor)
-    shutil.rmtree(folder_of(export.pk), ignore_errors=True)
     return export

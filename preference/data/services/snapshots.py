@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
+from common.storage.shared_files import shared_files
 from jobs.models import LIVE_STATES, Job
 from jobs.services import start_job
 from preference.data.models.snapshots import Snapshot
@@ -19,7 +20,7 @@ from preference.data.selectors.hub_tokens import check_token_exists
 from preference.data.selectors.selection import Filters
 from preference.data.selectors.snapshots import FROZEN_PROTOCOLS, preview_snapshot_of
 from preference.data.services.exports import build_draw_settings, build_filters
-from preference.data.storage import remove_folder, snapshots_root
+from preference.data.storage import snapshots_root
 from projects.models import Project, Protocol
 from projects.transitions import record
 
@@ -132,7 +133,7 @@ def remove_snapshot_files(*, snapshot: Snapshot, actor: User) -> Snapshot:
         snapshot.path = ""
         snapshot.save(update_fields=["path"])
         record(snapshot, kind="files_removed", project=snapshot.project, actor=actor)
-        transaction.on_commit(lambda: remove_folder(folder))
+        transaction.on_commit(lambda: shared_files().remove(folder))
     return snapshot
 
 
@@ -141,7 +142,6 @@ def is_in_use(snapshot: Snapshot) -> bool:
     return any(rows.exists() for rows in (snapshot.training_runs, snapshot.models, snapshot.evaluations))
 
 
-@transaction.atomic
 def push_snapshot(
     *, push_id: UUID, snapshot: Snapshot, actor: User | None, repo_id: str, private: bool = True
 ) -> Job:

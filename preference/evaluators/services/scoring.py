@@ -30,7 +30,7 @@ from preference.evaluators.catalogue import (
 )
 from preference.evaluators.models import EvaluatorName, Score, ScoringRun
 from preference.evaluators.selectors.replies import reply_rows, targets_of
-from preference.registry.files import folder_of_model
+from preference.registry.files import check_files
 from preference.registry.selectors.bases import BaseModel, resolve_base, wrong_kind
 from preference.training.common.errors import TrainingError
 from preference.training.common.judging.questions import questions_of
@@ -141,7 +141,7 @@ def _resolve_model(project: Project, actor: User | None, evaluator: str, model: 
     if base.parent:
         if base.parent.kind not in kind.models:  # the project's own model, whatever its kind
             raise wrong_kind(base.parent)
-        folder_of_model(base.parent)
+        check_files(base.parent)
     elif not kind.any_model:
         raise Invalid(
             _("“%(name)s” is not a trained model of this installation.") % {"name": model[:80]},

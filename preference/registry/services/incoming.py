@@ -1,32 +1,36 @@
 """Registering a model that was trained elsewhere, as a job; `runs.elsewhere_job` carries it out."""
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from common.refusals import Invalid, Refusal
+from common.refusals import Invalid
+from common.storage.shared_files import shared_models
 from jobs.models import Job
 from jobs.services import start_job
 from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
-from preference.registry.files import models_root
-from preference.registry.incoming import TrainedFolder, incoming_folder, read_trained_folder
+from preference.registry.disk_space import check_space
+from preference.registry.incoming import (
+    TrainedFolder,
+    incoming_folder,
+    is_only_in_store,
+    read_trained_folder,
+)
 from preference.registry.models import RegisteredModel
 from preference.registry.selectors.bases import resolve_base
 from preference.registry.selectors.trained_models import REGISTRATION
 from preference.registry.services.trained_models import check_name, check_note, check_trainable
-from preference.registry.uploads import uploaded_folder
+from preference.registry.upload_pieces import uploaded_folder
+from preference.registry.uploads import upload_for
 from projects.locking import lock_project
 from projects.models import Project
 
-MARGIN = 64 << 20  # bytes that stay free for everything else
 HASH_DIGITS = 12  # of a version
 
 
@@ -75,8 +79,7 @@ def start_registration(
         check_note(note)
         if name and not _may_be_repeated(project, name):
             check_name(name)
-        origin = find_origin(project, actor, parameters)
-        check_space(origin.folder.bytes)
+        _check_source(project, actor, parameters)
         lock_project(project.pk)
     return start_job(
         id=registration_id,
@@ -87,6 +90,14 @@ def start_registration(
         queue=QUEUE,
         enqueue=enqueue,
     )
+
+
+def _check_source(project: Project, actor: User | None, chosen: Mapping[str, str]) -> None:
+    """What can be said at once; what is only in an object store is looked at by the job's host."""
+    if "upload" in chosen and shared_models().is_remote:
+        source_folder(project, actor, chosen)
+    elif "upload" in chosen or not is_only_in_store(chosen["folder"]):
+        check_space(find_origin(project, actor, chosen).folder.bytes)
 
 
 def _may_be_repeated(project: Project, name: str) -> bool:
@@ -100,7 +111,7 @@ def source_folder(project: Project, actor: User | None, chosen: Mapping[str, str
     Raises Invalid (folder), NotFound (upload), Refusal upload_gone, incomplete.
     """
     if upload := chosen.get("upload"):
-        return uploaded_folder(project, UUID(upload))
+        return uploaded_folder(upload_for(project, UUID(upload)))
     folder = chosen["folder"]
     if actor is None and Path(folder).is_absolute():
         return Path(folder)
@@ -178,19 +189,3 @@ def _find_parent(
             field="parent",
         )
     return parent
-
-
-def check_space(size: int) -> None:
-    """Raises Refusal disk_full unless that many bytes fit below MODELS_ROOT."""
-    root = models_root()
-    root.mkdir(parents=True, exist_ok=True)
-    free = shutil.disk_usage(root).free
-    if free < size + MARGIN:
-        raise Refusal(
-            "disk_full",
-            _("The model takes %(size)d MB, and the disk of the models has %(free)d MB left.")
-            % {"size": size >> 20, "free": free >> 20},
-            _("Free some disk space, for example by removing the files of old models, then start it again."),
-            status=507,
-            details={"path": str(settings.MODELS_ROOT)},
-        )

@@ -1,16 +1,10 @@
 """Taking the folder of a model that was trained elsewhere, file by file and piece by piece.
 
 A piece says at which byte it begins, so that sending it twice, or going on after a lost connection, stores nothing
-twice. A file gets its name once all of it is there and has the announced SHA-256.
+twice.
 """
 
-import fcntl
-import hashlib
-import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from uuid import UUID
 
 from django.conf import settings
@@ -18,11 +12,14 @@ from django.utils.translation import gettext as _
 
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
-from dialogues.services.uploads import Readable, disk_full, is_full_disk
-from preference.registry.files import BLOCK
-from preference.registry.services.incoming import check_space
+from common.storage.shared_disk import remove_from_disk
+from common.storage.shared_files import shared_models
+from dialogues.services.uploads import Readable
+from preference.registry.disk_space import check_space
 from preference.registry.services.trained_models import check_trainable
+from preference.registry.upload_pieces import pieces_of_uploads, too_large
 from preference.registry.uploads import (
+    ENDED,
     MANIFEST,
     MOST_FILES,
     MOST_OPEN,
@@ -54,9 +51,7 @@ def start_upload(
     _check_limits(project, upload)
     (upload.top / PARTS).mkdir(parents=True, exist_ok=True)
     upload.folder.mkdir(exist_ok=True)
-    new = upload.top / f"{MANIFEST}.new"
-    new.write_text(upload.as_json(), encoding="utf-8")
-    new.replace(upload.top / MANIFEST)
+    shared_models().write(upload.top / MANIFEST, upload.as_json().encode())
     return upload
 
 
@@ -84,21 +79,22 @@ def _check_announcement(name: str, files: Mapping[str, AnnouncedFile]) -> None:
 
 def _check_limits(project: Project, upload: ModelUpload) -> None:
     if upload.bytes > settings.MODEL_MAX_BYTES:
-        raise _too_large(settings.MODEL_MAX_BYTES)
+        raise too_large(settings.MODEL_MAX_BYTES)
     if open_uploads(project.pk) >= MOST_OPEN:
         raise Refusal(
             "too_many_uploads",
             _("%(n)d models of this project are being uploaded already.") % {"n": MOST_OPEN},
             _("Register or cancel one of them."),
         )
-    check_space(upload.bytes)
+    if not shared_models().is_remote:
+        check_space(upload.bytes)
 
 
 def append(*, upload: ModelUpload, name: str, offset: int, source: Readable) -> None:
-    """Store the piece of a file that begins at `offset`. What arrives before a connection is lost is kept.
+    """Store the piece of a file that begins at `offset`.
 
-    Raises Invalid (name), Refusal wrong_offset (with `received`), busy, too_large, disk_full; wrong_hash (422) for a
-    complete file with another content, which then begins again.
+    Raises Invalid (name), Refusal wrong_offset (with `received`), busy, too_large, disk_full, storage_away,
+    storage_full; on one disk wrong_hash (422) for a complete file with another content, which then begins again.
     """
     if name not in upload.files:
         raise Invalid(
@@ -106,97 +102,20 @@ def append(*, upload: ModelUpload, name: str, offset: int, source: Readable) -> 
             _("Begin another upload with all files."),
             field="name",
         )
-    announced = upload.files[name]
-    with _locked(upload, name) as part:
-        if upload.received_of(name) != offset or upload.has(name):
-            raise _wrong_offset(upload, name)
-        _write(part, offset, announced.size, source)
-        if part.stat().st_size == announced.size:
-            _finish(upload, name, part)
-
-
-@contextmanager
-def _locked(upload: ModelUpload, name: str) -> Iterator[Path]:
-    """Raises Refusal busy if another request is writing this file."""
-    part = upload.part(name)
-    try:
-        file = part.with_name(f"{part.name}.lock").open("ab")
-    except FileNotFoundError as error:  # the upload was cancelled a moment ago
-        raise _wrong_offset(upload, name) from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise Refusal(
-                "busy",
-                _("Another request is sending this file."),
-                _("Wait until it has ended, then ask how far the file is."),
-            ) from error
-        yield part
-
-
-def _write(part: Path, offset: int, size: int, source: Readable) -> None:
-    try:
-        with part.open("r+b" if offset else "wb") as file:
-            os.fchmod(file.fileno(), 0o600)
-            file.seek(offset)
-            while block := source.read(BLOCK):
-                if file.tell() + len(block) > size:
-                    file.truncate(offset)
-                    raise _too_large(size)
-                file.write(block)
-    except OSError as error:
-        if not is_full_disk(error):
-            raise
-        os.truncate(part, offset)
-        raise disk_full() from error
-
-
-def _finish(upload: ModelUpload, name: str, part: Path) -> None:
-    with part.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    if found != upload.files[name].sha256:
-        part.unlink()
-        raise Refusal(
-            "wrong_hash",
-            _("What arrived of %(name)s is not what was announced: its SHA-256 differs.") % {"name": name},
-            _("Send the file again from its beginning; it may have changed meanwhile."),
-            status=422,
-            details={"sha256": found, "received": 0},
-        )
-    target = upload.folder / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part.replace(target)
+    pieces_of_uploads().append(upload, name, offset, source)
 
 
 def end_upload(*, project: Project, upload_id: UUID) -> None:
     """Delete what has arrived, because it is registered or nobody wants it. Safe to repeat.
 
-    An empty folder stays for two weeks, so that whoever asks learns what became of it.
+    An empty folder stays for two weeks, so that whoever asks learns what became of it; see uploads.ENDED.
     """
     upload = find_upload(project, upload_id)
-    if upload is not None:
-        (upload.top / MANIFEST).unlink(missing_ok=True)
-        for path in upload.top.iterdir():
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _wrong_offset(upload: ModelUpload, name: str) -> Refusal:
-    received = upload.received_of(name)
-    return Refusal(
-        "wrong_offset",
-        _("%(received)d bytes of %(name)s have arrived; the next piece begins there.")
-        % {"received": received, "name": name},
-        _("Send the file from that byte on."),
-        details={"received": received},
-    )
-
-
-def _too_large(most: int) -> Refusal:
-    return Refusal(
-        "too_large",
-        _("That is more than the %(most)d bytes that may arrive here.") % {"most": most},
-        _("Send what was announced; for a larger model, ask the operator to raise MODEL_MAX_BYTES."),
-        status=413,
-        details={"limit": most},
-    )
+    if upload is None:
+        return
+    if shared_models().is_remote:
+        shared_models().write(upload.top / ENDED, b"")
+    for name in (MANIFEST, PARTS, upload.name):
+        shared_models().remove(upload.top / name)
+    if shared_models().is_remote:
+        remove_from_disk(upload.top)

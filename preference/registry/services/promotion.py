@@ -19,10 +19,10 @@ from annotation.tasks.services.reasons import clean_reason
 from common.idempotency import check_repeat
 from common.refusals import Refusal
 from generation.models import Generator
-from generation.selectors import QUEUE, workers_holding
+from generation.selectors import QUEUE, failures_to_load, workers_holding
 from generation.services import preload_generator
 from jobs.selectors import live_workers
-from preference.registry.files import folder_of_model
+from preference.registry.files import check_files
 from preference.registry.models import Promotion, RegisteredModel
 from preference.registry.selectors.bases import wrong_kind
 from preference.registry.selectors.trained_models import current_model, promotion_to_undo
@@ -127,7 +127,7 @@ def _slug(generator: Generator | None) -> str | None:
 
 def _servable(model: RegisteredModel) -> Generator:
     """The model's generator, loaded by a worker. Raises Refusal files_gone, cannot_load or still_loading."""
-    folder_of_model(model)
+    check_files(model)
     if model.generator is None:
         raise _files_removed()
     if not _preload(model.generator, model.version):
@@ -136,18 +136,22 @@ def _servable(model: RegisteredModel) -> Generator:
 
 
 def _preload(generator: Generator, version: str) -> bool:
-    """Have a worker load the model while the old one still serves, so that no annotator waits; False if it fails.
+    """Have a worker load the model while the old one still serves, so that nobody waits; False if it takes long.
 
-    Without a live worker nobody is served either, and the check at registration decides.
+    Raises Refusal cannot_load with the worker's reason. Without a live worker nobody is served either, and the check at
+    registration decides.
     """
     alive = live_workers(QUEUE)
     if not alive.exists():
         return bool(version)
-    is_requested, deadline = False, time.monotonic() + LOADING_SECONDS
+    known, is_requested, deadline = failures_to_load(generator), False, time.monotonic() + LOADING_SECONDS
     while not (workers_holding(generator) or alive.filter(details__models__contains=[version]).exists()):
         if not is_requested:
             is_requested = True
             preload_generator(generator.pk)
+        for number, (cause, remedy) in failures_to_load(generator).items():
+            if number not in known:  # of this time
+                raise _cannot_load(generator.slug, cause, remedy)
         if time.monotonic() > deadline:
             return False
         time.sleep(LOOK_EVERY)
@@ -156,8 +160,7 @@ def _preload(generator: Generator, version: str) -> bool:
 
 def _not_loaded(model: RegisteredModel) -> Refusal:
     if model.fault:
-        template = _("The model “%(name)s” cannot be used: %(cause)s")
-        return Refusal("cannot_load", template % {"name": model.slug, "cause": model.fault}, model.remedy)
+        return _cannot_load(model.slug, model.fault, model.remedy)
     template = _(
         "The worker is still loading the model “%(name)s”; until then the project keeps its current one."
     )
@@ -166,6 +169,11 @@ def _not_loaded(model: RegisteredModel) -> Refusal:
         template % {"name": model.slug},
         _("Promote it again in a moment. If that does not help, see the log of the worker."),
     )
+
+
+def _cannot_load(name: str, cause: str, remedy: str) -> Refusal:
+    template = _("The model “%(name)s” cannot be used: %(cause)s")
+    return Refusal("cannot_load", template % {"name": name, "cause": cause}, remedy)
 
 
 @transaction.atomic

@@ -1,7 +1,6 @@
 """Renaming and removing trained models."""
 
 import re
-import shutil
 from collections.abc import Mapping
 
 from django.db import transaction
@@ -9,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from common.refusals import Invalid, Refusal
+from common.storage.shared_files import shared_models
 from generation.models import Generator
 from jobs.models import LIVE_STATES
 from preference.registry.files import folder_of_all_files, models_root
@@ -97,7 +97,7 @@ def remove_model(*, model: RegisteredModel, actor: User | None) -> RegisteredMod
         row.training_run.folder = ""
         row.training_run.save(update_fields=["folder"])
     record(row, kind="files_removed", project=row.project, actor=actor, data={"slug": row.slug})
-    transaction.on_commit(lambda: shutil.rmtree(folder, ignore_errors=True))
+    transaction.on_commit(lambda: shared_models().remove(folder))
     return row
 
 

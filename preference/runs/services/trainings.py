@@ -1,6 +1,5 @@
 """Starting, resuming and cleaning up trainings; `runs.job` carries them out."""
 
-import shutil
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
@@ -12,12 +11,13 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
+from common.storage.shared_files import shared_models
 from jobs.models import LIVE_STATES, JobState
 from jobs.services import retry_job, start_job
 from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.frozen_dialogues import folder_of_snapshot
-from preference.registry.files import folder_of_model
+from preference.registry.files import check_files
 from preference.registry.models import ModelKind
 from preference.registry.selectors.bases import BaseModel, resolve_base
 from preference.runs.assessor_options import check_assessor_options, check_models
@@ -34,7 +34,6 @@ KIND = "training"
 MOST_CHANGES = 40
 
 
-@transaction.atomic
 def start_training(
     *,
     run_id: UUID,
@@ -89,19 +88,20 @@ def start_training(
     folder_of_snapshot(snapshot)
     base = _resolve_base(trainer, actor, project, model)
     if base.parent:
-        folder_of_model(base.parent)
-    lock_project(project.pk)
+        check_files(base.parent)
     parameters = {"snapshot": snapshot.name, "kind": kind, "model": base.name, "recipe": recipe, **settings}
-    start_job(
-        id=run_id,
-        kind=KIND,
-        project=project,
-        actor=actor,
-        parameters=parameters,
-        queue=QUEUE,
-        enqueue=enqueue,
-    )
-    return _store_run(run_id, project, actor, snapshot, base, choices)
+    with transaction.atomic():
+        lock_project(project.pk)
+        start_job(
+            id=run_id,
+            kind=KIND,
+            project=project,
+            actor=actor,
+            parameters=parameters,
+            queue=QUEUE,
+            enqueue=enqueue,
+        )
+        return _store_run(run_id, project, actor, snapshot, base, choices)
 
 
 def _resolve_base(trainer: Trainer, actor: User | None, project: Project, model: str) -> BaseModel:
@@ -253,5 +253,5 @@ def remove_run_files(*, run: TrainingRun, actor: User | None) -> TrainingRun:
         folder, run.folder = folder_of_run(run), ""
         run.save(update_fields=["folder"])
         record(run, kind="files_removed", project=run.project, actor=actor)
-        transaction.on_commit(lambda: shutil.rmtree(folder, ignore_errors=True))
+        transaction.on_commit(lambda: shared_models().remove(folder))
     return run

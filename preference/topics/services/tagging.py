@@ -20,7 +20,7 @@ from jobs.services import start_job
 from preference.child_process import QUEUE
 from preference.evaluators.catalogue import KINDS, QUESTION, SERVER_KEY, Setting, check_server, parse_settings
 from preference.evaluators.models import EvaluatorName
-from preference.registry.files import folder_of_model
+from preference.registry.files import check_files
 from preference.registry.models import ModelKind, RegisteredModel
 from preference.registry.selectors.bases import resolve_base
 from preference.topics.models import Tagger, TaggingRun
@@ -141,7 +141,7 @@ def _resolve_model(project: Project, actor: User | None, name: str) -> Registere
             _("Train one first, or let a judge tag."),
             field="model",
         )
-    folder_of_model(model)
+    check_files(model)
     return model
 
 

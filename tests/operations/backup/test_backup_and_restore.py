@@ -170,7 +170,7 @@ def test_a_cut_off_backup_is_recognised_and_begins_again(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("operations.backup.writing.copy_file", fail)
+        patch.setattr("operations.backup.places.copy_file", fail)
         with pytest.raises(OSError, match="No space"):
             write_quietly(folder)
     assert (folder / UNFINISHED).exists()

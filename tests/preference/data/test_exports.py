@@ -12,6 +12,7 @@ import pytest
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
+from common.release import code_version
 from dialogues.models import Dialogue, Split
 from jobs.models import Job, JobState
 from jobs.services import cancel_job, retry_job, run_job, start_job
@@ -61,7 +62,8 @@ def test_the_manifest_is_true(ready: int, exported: Exported, format: str) -> No
         "include_unreviewed": True,
         "include_withheld": False,
     }
-    assert len(manifest["code_version"]) == 40
+    assert manifest["code_version"] == code_version()
+    assert {file.stat().st_mode & 0o777 for file in (path, manifest_path(path))} == {0o600}
     assert (job.state, job.done, job.total) == (JobState.DONE, ready, ready)
 
 

@@ -21,7 +21,8 @@ from jobs.services import cancel_job, run_job
 from operations.backup.database import named_files
 from preference.evaluation.models import Evaluation
 from preference.evaluation.selectors import comparisons_of
-from preference.registry.files import files_in, folder_of_model, sha256_of
+from preference.registry.files import folder_of_model
+from preference.registry.hashing import files_in, sha256_of
 from preference.registry.incoming import INCOMING
 from preference.registry.models import RegisteredModel
 from preference.registry.reports import is_report

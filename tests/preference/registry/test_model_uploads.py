@@ -16,7 +16,7 @@ from jobs.models import Job, JobState
 from jobs.services import run_job
 from operations.retention.ages import DEFAULTS
 from operations.retention.services import clean
-from preference.registry.files import files_in
+from preference.registry.hashing import files_in
 from preference.registry.models import RegisteredModel
 from preference.registry.services.model_uploads import start_upload
 from preference.registry.uploads import MOST_OPEN, AnnouncedFile, find_upload, uploads_of

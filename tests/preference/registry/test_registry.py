@@ -15,7 +15,8 @@ from jobs.models import Job, JobState
 from preference.evaluation.models import Evaluation
 from preference.evaluation.selectors import comparisons_of
 from preference.evaluation.services import evaluate_trained, start_evaluation
-from preference.registry.files import folder_of_model, sha256_of
+from preference.registry.files import folder_of_model
+from preference.registry.hashing import sha256_of
 from preference.registry.models import RegisteredModel
 from preference.registry.selectors.trained_models import children_of, lineage_of, model_for, models_of
 from preference.registry.services.trained_models import remove_model, update_model

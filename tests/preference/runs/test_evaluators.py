@@ -23,13 +23,20 @@ from preference.registry.services.promotion import promote_model
 from preference.runs.assessor_options import BASELINES, fitting_questions
 from preference.runs.files import folder_of_run
 from preference.runs.models import TrainingRun
-from preference.runs.selectors import log_of
 from preference.runs.services.trainings import resume_training, start_training
 from projects.models import Membership, Project, Role
 from tests.conftest import Joins
 from tests.preference.conftest import refused
 from tests.preference.labelled import labelled_project, labelled_snapshot
-from tests.preference.learning import carried_out, data_of, generator_of, snapshot_of, trained_model, training
+from tests.preference.learning import (
+    carried_out,
+    data_of,
+    generator_of,
+    log_text,
+    snapshot_of,
+    trained_model,
+    training,
+)
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import local as local
 
@@ -38,7 +45,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 def arguments_in(run: TrainingRun) -> dict[str, Any]:
     """What the fake trainer was started with."""
-    line = log_of(run).read_text().splitlines()[0]
+    line = log_text(run).splitlines()[0]
     return dict(json.loads(line.removeprefix("arguments: ")))
 
 

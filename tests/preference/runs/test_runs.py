@@ -26,7 +26,14 @@ from projects.models import Project
 from tests.conftest import Joins
 from tests.preference.conftest import refused
 from tests.preference.fake_trainer import STEPS
-from tests.preference.learning import carried_out, generator_of, snapshot_of, trained_model, training
+from tests.preference.learning import (
+    carried_out,
+    generator_of,
+    log_text,
+    snapshot_of,
+    trained_model,
+    training,
+)
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import local as local
 
@@ -36,7 +43,7 @@ Fakes = pytest.MonkeyPatch
 
 def arguments_in(run: TrainingRun) -> dict[str, Any]:
     """What the fake trainer was started with."""
-    line = log_of(run).read_text().splitlines()[0]
+    line = log_text(run).splitlines()[0]
     return dict(json.loads(line.removeprefix("arguments: ")))
 
 
@@ -312,7 +319,7 @@ def test_a_crash_is_reported_with_its_last_line(
     fakes.setenv("FAKE_TRAINER", "breaks")
     run = carried_out(training(project, eric))
     assert "RuntimeError: something nobody thought of" in run.job.error
-    assert "Traceback" in log_of(run).read_text()
+    assert "Traceback" in log_text(run)
 
 
 def test_a_model_that_does_not_load_is_registered_with_its_fault(
@@ -336,7 +343,7 @@ def test_a_failed_evaluation_leaves_the_model_and_says_why(
 def test_a_long_log_keeps_its_end(project: Project, eric: User, local: Generator, fakes: Fakes) -> None:
     fakes.setattr(child_process, "TAIL", 300)
     fakes.setenv("FAKE_TRAINER", "breaks")
-    text = log_of(carried_out(training(project, eric))).read_text()
+    text = log_text(carried_out(training(project, eric)))
     assert len(text) <= 300
     assert text.endswith("RuntimeError: something nobody thought of\n")
 

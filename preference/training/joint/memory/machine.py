@@ -9,6 +9,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 
 import psutil
 
@@ -44,21 +45,26 @@ def this_machine() -> Machine:
 
 @lru_cache(maxsize=1)
 def visible_gpus() -> tuple[GPU, ...]:
-    """Those that CUDA_VISIBLE_DEVICES names, all without it; () without nvidia-smi. Asked once: they do not change."""
+    """Those that CUDA_VISIBLE_DEVICES names, all without it; () without nvidia-smi. Asked once: they do not change.
+
+    CUDA ignores what follows the first name that it does not know, such as -1.
+    """
     try:
         answer = subprocess.run(ASK, capture_output=True, text=True, timeout=ASK_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError):
         return ()
-    found = [_gpu(line) for line in answer.stdout.splitlines() if "," in line]
+    found = [gpu for line in answer.stdout.splitlines() if (gpu := _gpu(line))]
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     if named is None:
         return tuple(found)
-    chosen = [word.strip() for word in named.split(",") if word.strip()]
-    if all(word.isdecimal() for word in chosen):
-        return tuple(found[int(word)] for word in chosen if int(word) < len(found))
-    return tuple(found[: len(chosen)])  # by UUID, which nvidia-smi was not asked for
+    words = [word.strip() for word in named.split(",")]
+    if words[0][:3] in ("GPU", "MIG"):
+        return tuple(found[: len(words)])  # by UUID, which nvidia-smi was not asked for
+    known = takewhile(lambda word: word.isdecimal() and int(word) < len(found), words)
+    return tuple(found[int(word)] for word in known)
 
 
-def _gpu(line: str) -> GPU:
-    name, _comma, memory = line.rpartition(",")
-    return GPU(name.strip(), int(memory) * MEBIBYTE)
+def _gpu(line: str) -> GPU | None:
+    """None for one that names no memory, because it shares the main memory."""
+    name, _comma, memory = (part.strip() for part in line.rpartition(","))
+    return GPU(name, int(memory) * MEBIBYTE) if memory.isdecimal() else None

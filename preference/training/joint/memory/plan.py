@@ -155,7 +155,8 @@ def _activations(sizes: ModelSizes, recipe: JointRecipe, saved: int, tokens: int
 
 
 def _logits(sizes: ModelSizes, recipe: JointRecipe, tokens: int, *, bf16: bool) -> int:
-    return min(recipe.loss_chunk, _learned(tokens)) * sizes.vocabulary * (4 * 3 + (2 if bf16 else 0))
+    # In fp32 themselves, their log-softmax and its gradient; in bf16 what the output layer gave, and gets back.
+    return min(recipe.loss_chunk, _learned(tokens)) * sizes.vocabulary * (4 * 3 + (2 * 2 if bf16 else 0))
 
 
 def _learned(tokens: int) -> int:

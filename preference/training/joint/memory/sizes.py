@@ -88,7 +88,8 @@ class ModelSizes:
 
 def sizes_of(config: Mapping[str, Any]) -> ModelSizes:
     """Those of the model that a config.json describes. Raises TrainingError for an unknown architecture."""
-    text: Mapping[str, Any] = config.get("text_config") or config
+    nested = config.get("text_config")
+    text: Mapping[str, Any] = nested if isinstance(nested, Mapping) else config
     try:
         kind = str(text["model_type"])
         if kind in GATED:
@@ -108,15 +109,15 @@ def sizes_of(config: Mapping[str, Any]) -> ModelSizes:
 
 
 def _gated(config: Mapping[str, Any], kind: str) -> ModelSizes:
-    hidden, heads = config["hidden_size"], config["num_attention_heads"]
-    size = config.get("head_dim") or hidden // heads
+    hidden, heads = _size(config, "hidden_size"), _size(config, "num_attention_heads")
+    width = _size(config, "head_dim", hidden // heads)
     return ModelSizes(
-        layers=config["num_hidden_layers"],
+        layers=_size(config, "num_hidden_layers"),
         hidden=hidden,
-        queries=heads * size,
-        keys=(config.get("num_key_value_heads") or heads) * size,
-        inner=config["intermediate_size"],
-        vocabulary=config["vocab_size"],
+        queries=heads * width,
+        keys=_size(config, "num_key_value_heads", heads) * width,
+        inner=_size(config, "intermediate_size"),
+        vocabulary=_size(config, "vocab_size"),
         positions=0,
         is_gated=True,
         is_tied=config.get("tie_word_embeddings", kind in TIED),
@@ -125,16 +126,25 @@ def _gated(config: Mapping[str, Any], kind: str) -> ModelSizes:
 
 
 def _plain(config: Mapping[str, Any]) -> ModelSizes:
-    hidden = config["n_embd"]
+    hidden = _size(config, "n_embd")
     return ModelSizes(
-        layers=config["n_layer"],
+        layers=_size(config, "n_layer"),
         hidden=hidden,
         queries=hidden,
         keys=hidden,
-        inner=config.get("n_inner") or 4 * hidden,
-        vocabulary=config["vocab_size"],
-        positions=config["n_positions"],
+        inner=_size(config, "n_inner", 4 * hidden),
+        vocabulary=_size(config, "vocab_size"),
+        positions=_size(config, "n_positions"),
         is_gated=False,
         is_tied=config.get("tie_word_embeddings", True),
         has_norms_on_heads=False,
     )
+
+
+def _size(config: Mapping[str, Any], name: str, default: int = 0) -> int:
+    """A positive number; null, or none, is the default. Raises KeyError if it is neither."""
+    value = config.get(name)
+    number = default if value is None else value
+    if type(number) is not int or number < 1:
+        raise KeyError(name)
+    return number

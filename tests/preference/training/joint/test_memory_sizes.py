@@ -56,6 +56,8 @@ def test_an_unknown_architecture_is_named() -> None:
     assert "token_budget" in refused.value.remedy
 
 
-def test_a_missing_size_is_named() -> None:
+@pytest.mark.parametrize("heads", [None, 0, -1, "four", 2.5, True, [4]])
+def test_a_missing_or_impossible_size_is_named(heads: object) -> None:
+    config = {"model_type": "llama", "hidden_size": 8, "num_attention_heads": heads, "text_config": "none"}
     with pytest.raises(TrainingError, match="does not say num_attention_heads"):
-        sizes_of({"model_type": "llama", "hidden_size": 8})
+        sizes_of(config)
