@@ -23,8 +23,10 @@ BENCHMARKS: dict[str, list[str]] = {
     "batches": ["--batches", "20", "--labels", "4000", "--size", "200", "--repeats", "2"],
     "boards": ["--turns", "5000", "--repeats", "3"],
     "agreement": ["--rounds", "2", "--items", "20000"],
+    "storage": ["--dialogues", "300", "--rounds", "1"],
     "webhooks": ["--events", "300", "--seconds", "2"],
     "assessment": ["--participants", "20", "--seconds", "20", "--kills", "2", "--model-conversations", "8"],
+    "growth": [],
     "faults": ["--kills", "5", "--annotators", "3"],
 }
 

@@ -100,6 +100,7 @@ async def annotate(
         answer = await client.post(address, json=labels)
         assert answer.status_code == 201, answer.text
         ends.append((started, time.perf_counter()))
+        assert answer.json()["next"], answer.json()["nothing"]
         assignment = answer.json()["next"]
     address = f"/api/v1/assignments/{assignment['id']}/release/"
     (await client.post(address, json={})).raise_for_status()

@@ -1,6 +1,7 @@
 """Middleware of the pages: the person's language, and refusals as pages or messages."""
 
 from collections.abc import Callable
+from http import HTTPStatus
 
 from django.conf import settings
 from django.contrib import messages
@@ -12,6 +13,7 @@ from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
 
 from accounts.models import User
 from common.refusals import Refusal
+from common.rest.problems import RETRY_AFTER
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -77,7 +79,10 @@ class RefusalMiddleware:
         if request.method == "POST" and referer and error.status not in (403, 404):
             messages.error(request, str(error))
             return redirect(_same_site(request, referer))
-        return render(request, "errors/refusal.html", {"refusal": error}, status=error.status)
+        page = render(request, "errors/refusal.html", {"refusal": error}, status=error.status)
+        if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+            page["Retry-After"] = str(RETRY_AFTER)
+        return page
 
 
 def _same_site(request: HttpRequest, referer: str) -> str:

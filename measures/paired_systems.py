@@ -52,6 +52,8 @@ def better_on_same_contexts(one: Scores, other: Scores) -> float | None:
     differences = differences[differences != 0]
     if differences.size == 0:
         return None
+    if differences.size == 1:  # two signs, which SciPy refuses to permute
+        return 0.5 if differences[0] > 0 else 1.0
     from scipy import stats  # 0.7 s to import, which every process would take to start
 
     if differences.size > PERMUTED:

@@ -1,12 +1,12 @@
 """Pairs of raters: confusion matrices and Cohen's κ."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from measures.bootstrap import Floats, Ints
+from measures.bootstrap import Floats, Ints, clustered_estimate
 from measures.estimate import Estimate, undefined
 from measures.proportion import Z_95
 from measures.ratings import Ratings
@@ -42,6 +42,28 @@ def cohen_kappa(counts: Ints, *, weights: Weights = "none") -> Estimate:
     spread = (shares * (agreed - means * (1 - kappa)) ** 2).sum() - (kappa - expected * (1 - kappa)) ** 2
     half = Z_95 * float(np.sqrt(max(0.0, spread) / n)) / (1 - expected)
     return Estimate(kappa, max(-1.0, kappa - half), min(1.0, kappa + half), n)
+
+
+def clustered_cohen_kappa(one: Ints, other: Ints, clusters: Sequence[Hashable]) -> Estimate:
+    """Cohen's κ without weights, with an interval that resamples whole clusters, such as all replies to one opening.
+
+    one, other: the categories that two raters gave, from 0, shape (items,). clusters: the cluster of each item.
+    None without items, or if both always use the same single category. Raises ValueError for unequal lengths.
+    """
+    if not one.shape == other.shape == (len(clusters),):
+        raise ValueError("Every item needs two ratings and a cluster.")
+    width = int(max(one.max(initial=0), other.max(initial=0))) + 1
+    first, second = np.eye(width)[one], np.eye(width)[other]
+    agreed = (one == other).astype(np.float64)
+
+    def kappa(weights: Floats) -> Floats:
+        n = weights.sum(axis=1)
+        observed = weights @ agreed / n
+        expected = ((weights @ first) * (weights @ second)).sum(axis=1) / n**2
+        is_constant = np.isclose(expected, 1.0, rtol=0, atol=1e-12)
+        return np.where(is_constant, np.nan, (observed - expected) / (1 - expected))
+
+    return clustered_estimate(kappa, clusters)
 
 
 def confusion_between(ratings: Ratings, one: Hashable, other: Hashable) -> Ints:

@@ -176,5 +176,5 @@ def rows_height(count: int) -> int:
 
 
 def format_tick(value: float) -> str:
-    """The number at a tick: 0.5, 20, 20k."""
-    return f"{value / 1000:g}k" if value >= 10_000 else f"{value:g}"
+    """The number at a tick: 0.5, 2,000, 20k."""
+    return f"{value / 1000:g}k" if value >= 10_000 else f"{value:,g}"

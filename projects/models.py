@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 class Protocol(models.TextChoices):
@@ -194,7 +195,7 @@ class WebhookEvent(models.TextChoices):
     JOB_ENDED = "job.ended", _("A job ended")
     MODEL_PROMOTED = "model.promoted", _("Another model writes the candidates")
     ASSESSMENT_COMPLETED = "assessment.completed", _("A participant completed the study")
-    TEST = "webhook.test", _("Test")
+    TEST = "webhook.test", pgettext_lazy("event of a webhook", "Test")
 
 
 class WebhookState(models.TextChoices):
@@ -255,12 +256,12 @@ class DeliveryProblem(models.TextChoices):
     """What was wrong with the last attempt."""
 
     ANSWER = "answer", _("The receiver answered with an error.")
-    REDIRECT = "redirect", _("The receiver redirects elsewhere, which is not followed.")
+    REDIRECT = "redirect", _("The receiver redirects to another address, and redirects are not followed.")
     TIMEOUT = "timeout", _("The receiver did not answer in time.")
     UNREACHABLE = "unreachable", _("The receiver cannot be reached.")
     ADDRESS = "address", _("The address is an internal one, which this installation does not allow.")
-    SECRET = "secret", _("The secret cannot be decrypted: SECRET_KEY has changed. Make a new one.")
-    EXPIRED = "expired", _("It waited too long while the webhook was off.")
+    SECRET = "secret", _("The secret cannot be decrypted, because SECRET_KEY has changed. Make a new secret.")
+    EXPIRED = "expired", _("It waited for more than three days, because the webhook was off.")
 
 
 class WebhookDelivery(models.Model):
@@ -292,9 +293,10 @@ class WebhookDelivery(models.Model):
         indexes = [
             models.Index(fields=["webhook", "-id"], name="delivery_newest"),
             models.Index(
-                fields=["webhook", "subject", "event"],
-                name="delivery_order",
-                condition=models.Q(state="waiting"),
+                fields=["webhook", "event"], name="delivery_next", condition=models.Q(state="waiting")
+            ),
+            models.Index(
+                fields=["webhook", "event"], name="delivery_failed", condition=models.Q(state="failed")
             ),
             models.Index(
                 fields=["waiting_since"], name="delivery_waiting", condition=models.Q(state="waiting")

@@ -6,6 +6,7 @@ from typing import Final
 
 from django.db.models import QuerySet
 
+from common import clock
 from projects.models import Event, Webhook, WebhookDelivery, WebhookEvent, WebhookState
 
 E = WebhookEvent
@@ -74,9 +75,11 @@ def store_deliveries(event: Event) -> None:
     trigger = trigger_of(event)
     if trigger is None or event.project_id is None:
         return
-    subject = subject_of(event, trigger)
+    subject, now = subject_of(event, trigger), clock.now()
     WebhookDelivery.objects.bulk_create(
-        WebhookDelivery(webhook_id=key, event=event, type=trigger.type, subject=subject)
+        WebhookDelivery(
+            webhook_id=key, event=event, type=trigger.type, subject=subject, waiting_since=now, due_at=now
+        )
         for key in _receivers(event, trigger.type).values_list("pk", flat=True)
     )
 

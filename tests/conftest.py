@@ -1,5 +1,6 @@
 """The people and the project that all tests use."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from django.conf import settings as django_settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import OperationalError, connection
 from django.db.backends.postgresql.operations import DatabaseOperations
-from django.utils import translation
+from django.utils import timezone, translation
 from hypothesis import HealthCheck, settings
 from psycopg.errors import DeadlockDetected
 from pytest_django import DjangoDbBlocker
@@ -21,11 +22,13 @@ from annotation.authoring.services.turns import SentTurn, TurnResult, submit_tur
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
+from common import clock
 from generation.models import BackendKind, Generator
 from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role
 from tests.candidate_requests import flush_redis
 from tests.lanes import Lanes
+from tests.object_store import ObjectServer, run_object_server
 from tests.processes import Running, Stack, wait_until
 from tests.sizes import FULL
 from tests.template_database import ensure_template
@@ -101,6 +104,12 @@ def quick_flush() -> Iterator[None]:
         patch.setattr(DatabaseOperations, "sql_flush", sql_flush)
         patch.setattr(DatabaseOperations, "execute_sql_flush", execute_sql_flush)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_clock() -> None:
+    """Tests without a database may ask for its time: it runs on this machine."""
+    clock._measured = clock.Measurement(timezone.now(), time.monotonic())
 
 
 @pytest.fixture(autouse=True)
@@ -210,3 +219,10 @@ def starts(stack: Stack) -> Starts:
         return running
 
     return start
+
+
+@pytest.fixture(scope="session")
+def object_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectServer]:
+    """Started for the first test that needs it; tests keep apart by the prefix of `url()`."""
+    with run_object_server(tmp_path_factory.mktemp("objects")) as running:
+        yield running

@@ -26,10 +26,16 @@ TOGETHER: Final = (
 )
 
 
+# Files of any folder that share one object server.
+OBJECT_STORE: Final = "_object_store.py::"
+
+
 def lane(nodeid: str) -> str:
     """The name of the process that a test shares with others; its own id if any process may run it."""
     if nodeid.startswith(BROWSER):
         return f"browser {crc32(nodeid.split('::')[0].encode()) % BROWSER_LANES}"
+    if OBJECT_STORE in nodeid:
+        return "object store"
     return next((together for together in TOGETHER if nodeid.startswith(together)), nodeid)
 
 

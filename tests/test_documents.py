@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from django.core.management import get_commands
+
 from benchmarks.__main__ import BENCHMARKS
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +26,17 @@ def test_links_between_documents_lead_somewhere() -> None:
             if not target.exists() or (anchor and anchor not in anchors_of(target)):
                 broken.append(f"{document.relative_to(ROOT)}: {path}#{anchor}")
     assert broken == []
+
+
+def test_commands_in_documents_exist_and_accounts_are_made_by_the_products_own() -> None:
+    named = {
+        name
+        for document in DOCUMENTS
+        for name in re.findall(r"manage\.py (\w+)", document.read_text(encoding="utf-8"))
+    }
+    assert named - set(get_commands()) == set()
+    assert "create_user" in named
+    assert "createsuperuser" not in named
 
 
 def test_readme_names_every_benchmark() -> None:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.expert_review.models import ExpertReview, Verdict
 from annotation.tasks.models.work import Assignment
+from common import clock
 from common.refusals import NotAllowed, NotFound
 from dialogues.models import Dialogue, DialogueState, Origin, ReviewState, Utterance
 from projects.models import Project, Protocol
@@ -57,7 +58,7 @@ class WaitingCounts:
 
 def counted_reviews(now: datetime | None = None) -> Q:
     """Select the reviews that count: verdicts, and claims that have not expired."""
-    return Q(superseded_at=None) & (~Q(verdict="") | Q(claimed_until__gt=now or timezone.now()))
+    return Q(superseded_at=None) & (~Q(verdict="") | Q(claimed_until__gt=now or clock.now()))
 
 
 def dialogues_to_review(project: Project) -> QuerySet[Dialogue]:
@@ -210,6 +211,6 @@ def live_claim_of(reviewer: User, project: Project) -> ExpertReview | None:
         dialogue__project=project,
         superseded_at=None,
         verdict="",
-        claimed_until__gt=timezone.now(),
+        claimed_until__gt=clock.now(),
     )
     return claims.first()

@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -24,6 +24,7 @@ from annotation.expert_review.selectors import (
     review_counts,
 )
 from annotation.tasks.services.reasons import clean_reason
+from common import clock
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotAllowed, Refusal
 from dialogues.models import REVIEW_MOVES, Dialogue, DialogueState, ReviewState
@@ -72,7 +73,7 @@ def claim_next_review(
     # An expired claim of this reviewer makes room for the new one.
     _open_claims(reviewer).filter(dialogue=dialogue).delete()
     return ExpertReview.objects.create(
-        id=claim_id, dialogue=dialogue, reviewer=reviewer, claimed_until=timezone.now() + CLAIMED_FOR
+        id=claim_id, dialogue=dialogue, reviewer=reviewer, claimed_until=clock.now() + CLAIMED_FOR
     )
 
 
@@ -107,10 +108,10 @@ def _nothing_to_review(project: Project) -> Refusal:
             "nothing_to_review",
             ngettext(
                 "The dialogue that waits is your own, or somebody else is reading it.",
-                "The %(n)d dialogues that wait are your own, or others are reading them.",
+                "The %(n)s dialogues that wait are your own, or others are reading them.",
                 waiting,
             )
-            % {"n": waiting},
+            % {"n": intcomma(waiting)},
             _("Try again later."),
             details={"claimed": waiting},
         )
@@ -155,7 +156,7 @@ def submit_verdict(
 
 def _store_verdict(reviewer: User, dialogue: Dialogue, review_id: UUID, sent: dict[str, Any]) -> ExpertReview:
     """Store the verdict in place of the reviewer's claim or earlier verdict."""
-    now = timezone.now()
+    now = clock.now()
     live = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None)
     live.exclude(pk=review_id).update(superseded_at=now)
     decided = {**sent, "decided_at": now, "claimed_until": None, "superseded_at": None}
@@ -172,7 +173,7 @@ def withdraw_verdict(*, reviewer: User, dialogue_id: int) -> Dialogue:
     """Undo one's own verdict, or give a claim back; the dialogue waits for an expert again. Safe to repeat."""
     dialogue = _lock_dialogue(reviewer, dialogue_id)
     live = ExpertReview.objects.filter(dialogue=dialogue, reviewer=reviewer, superseded_at=None)
-    if live.update(superseded_at=timezone.now(), claimed_until=None):
+    if live.update(superseded_at=clock.now(), claimed_until=None):
         _update_review_state(dialogue, actor=reviewer, reason="withdrawn")
     return dialogue
 
@@ -186,7 +187,7 @@ def acknowledge_veto(*, author: User, dialogue_id: int) -> None:
         verdict=Verdict.VETO,
         seen_by_author_at=None,
     )
-    ExpertReview.objects.filter(pk__in=vetoes.values("pk")).update(seen_by_author_at=timezone.now())
+    ExpertReview.objects.filter(pk__in=vetoes.values("pk")).update(seen_by_author_at=clock.now())
 
 
 def _lock_dialogue(reviewer: User, dialogue_id: int) -> Dialogue:

@@ -8,12 +8,17 @@ from measures.degradation import is_cjk
 from projects.models import DialogueLanguage
 
 
-def statement_text(statement: Statement, settings: AssessmentSettings, language: str) -> str:
-    """The statement as a participant reads it. language: that of their pages."""
+def statement_text(
+    statement: Statement, settings: AssessmentSettings, language: str, unnamed: str = ""
+) -> str:
+    """The statement as a participant reads it. language: that of their pages.
+
+    unnamed: for pages that are not a participant's, instead of the language that each of them chats in.
+    """
     is_chinese = language.startswith("zh")
     name = settings.language_name_zh if is_chinese else settings.language_name_en
     own = LANGUAGE_NAMES[DialogueLanguage.CHINESE if is_chinese else DialogueLanguage.ENGLISH]
-    return statement.text(language).replace(LANGUAGE, name or own[is_chinese])
+    return statement.text(language).replace(LANGUAGE, name or unnamed or own[is_chinese])
 
 
 def chat_language(project_language: str, participant_language: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from lapidary.pages import Rows
@@ -51,7 +52,7 @@ class Client:
 
     def project(self, slug: str) -> Project:
         """One project. Raises NotFound."""
-        return Project(self._transport, self._transport.get(f"projects/{slug}/"))
+        return Project(self._transport, self._transport.get(f"projects/{quote(slug, safe='')}/"))
 
     def create_project(self, slug: str, preset: str, **about: Any) -> Project:
         """Create a project and become its manager. about: title, description, language."""

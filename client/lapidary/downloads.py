@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -12,6 +13,7 @@ from lapidary.transport import Transport
 from lapidary.work import bar
 
 BLOCK = 1 << 20  # bytes
+PASSING = frozenset({416, 429, 502, 503, 504})  # statuses after which it is tried again
 
 
 def download(
@@ -31,11 +33,14 @@ def download(
         while True:
             before = part.size
             try:
-                part.receive(transport, address, lambda count: shown.update(count))
+                part.receive(transport, address, shown.update)
                 break
-            except (httpx.TransportError, Problem) as error:
-                if isinstance(error, Problem) and error.status not in (416, 429, 502, 503, 504):
+            except Problem as problem:
+                failures += 1
+                if problem.status not in PASSING or failures >= transport.retries.tries:
                     raise
+                transport.retries.wait(failures, asked=problem.retry_after)
+            except httpx.TransportError as error:
                 failures = 1 if part.size > before else failures + 1
                 if failures >= transport.retries.tries:
                     raise transport.lost(error, failures) from error
@@ -59,22 +64,24 @@ class _Part:
     def _tag(self) -> str:
         return self._tag_path.read_text(encoding="ascii") if self._tag_path.exists() else ""
 
-    def receive(self, transport: Transport, address: str, arrived: object) -> None:
+    def receive(self, transport: Transport, address: str, arrived: Callable[[int], object]) -> None:
         """The rest of the file; all of it if the server has another one now."""
         resumed = {"Range": f"bytes={self.size}-", "If-Range": self._tag} if self.size else {}
         try:
             with transport.stream(address, resumed) as response:
                 goes_on = response.status_code == httpx.codes.PARTIAL_CONTENT
-                if not goes_on:
-                    self._tag_path.write_text(response.headers.get("ETag", ""), encoding="ascii")
                 with self._path.open("ab" if goes_on else "wb") as file:
+                    if not goes_on:  # only now: the bytes of another file are gone
+                        self._tag_path.write_text(response.headers.get("ETag", ""), encoding="ascii")
                     for block in response.iter_raw(BLOCK):
                         file.write(block)
-                        arrived(len(block))  # type: ignore[operator]
+                        arrived(len(block))
         except Problem as problem:
-            if problem.status == 416:  # more has arrived than the file has: it is another one now
+            if problem.status != httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                raise
+            if problem.facts.get("size") != self.size:  # the file is another one now
                 self._path.unlink(missing_ok=True)
-            raise
+                raise
 
     def finish(self, sha256: str) -> Path:
         found = sha256_of(self._path) if sha256 else ""

@@ -67,6 +67,11 @@ class Problem(LapidaryError):
     def errors(self) -> Any:
         return self.facts.get("errors", {})
 
+    @property
+    def retry_after(self) -> float:
+        """Seconds that the server asks to wait; 0 if it names none."""
+        return float(self.facts.get("retry_after", 0))
+
     def __str__(self) -> str:
         fields = f" {self.errors}" if self.errors else ""
         return f"{super().__str__()}{fields} [{self.status} {self.code}]"

@@ -54,13 +54,14 @@ class Export(Work):
         module = _import(package)
         with tempfile.TemporaryDirectory() as folder:
             path = self.download(Path(folder) / f"rows.{self.suffix}", progress=False)
-            if package == "pandas":
-                return (
-                    module.read_parquet(path)
-                    if self.suffix == "parquet"
-                    else module.read_json(path, lines=True)
-                )
-            return _dataset(module, path)
+            return _frame(module, path) if package == "pandas" else _dataset(module, path)
+
+
+def _frame(pandas_module: Any, path: Path) -> Any:
+    if path.suffix == ".parquet":
+        return pandas_module.read_parquet(path)
+    # read_json would turn an id such as "007" into a number.
+    return pandas_module.DataFrame(_columns(path))
 
 
 def _dataset(datasets_module: Any, path: Path) -> Any:
@@ -69,8 +70,16 @@ def _dataset(datasets_module: Any, path: Path) -> Any:
         import pyarrow.parquet
 
         return datasets_module.Dataset(pyarrow.parquet.read_table(path))
+    # from_list would drop what the first row does not have.
+    return datasets_module.Dataset.from_dict(_columns(path))
+
+
+def _columns(path: Path) -> dict[str, list[Any]]:
+    """The columns of JSON Lines; None where a row has no value."""
     with path.open(encoding="utf-8", newline="\n") as lines:
-        return datasets_module.Dataset.from_list([json.loads(line) for line in lines])
+        rows = [json.loads(line) for line in lines]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def _import(package: str) -> Any:

@@ -35,9 +35,8 @@ class Rows(Iterator[Item], Generic[Item]):
         self._params = {"page_size": PAGE, **(params or {})}
         seen, _, cursor = start.partition(":")
         self._cursor: str | None = cursor
-        self._last = (
-            int(seen) if seen else None
-        )  # id of the last row that was given out of the page at the cursor
+        # The id of the last row that was given out, of the page at the cursor.
+        self._last = int(seen) if seen else None
         self._page: deque[Any] = deque()
         self._next: str | None = cursor
         self._resume = ""

@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from lapidary.annotating import Assignment, claim
-from lapidary.errors import NotReady, WorkFailed
+from lapidary.errors import LapidaryError, NotReady
 from lapidary.exports import Export, Snapshot
 from lapidary.pages import FollowedRows, Rows
 from lapidary.rows import CandidateSet, Dialogue, Label, Model, Person, Promotion
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     import datasets
     import pandas
 
-SETTINGS = {"labelling": "labelling", "authoring": "authoring"}  # addresses by protocol
-LOADING_TRIES = 15
+WITH_SETTINGS = frozenset({"labelling", "authoring"})  # protocols, and the addresses of their settings
+LOADING_TRIES, LOADING_PAUSE = 150, 2.0  # a large model takes minutes; seconds between two tries
 IN_USE: Any = object()
 
 
@@ -67,21 +68,29 @@ class Project:
         return self
 
     def _at(self, *parts: str) -> str:
-        return "/".join(["projects", self.slug, *parts, ""])
+        return "/".join(["projects", *(quote(part, safe="") for part in (self.slug, *parts)), ""])
 
     # ---- settings and people -----------------------------------------------------------------------------------------
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """How dialogues are labelled or written here."""
-        settings: Mapping[str, Any] = self._transport.get(self._at(SETTINGS[self.protocol]))
+        """How dialogues are labelled or written here. Raises LapidaryError for a study."""
+        settings: Mapping[str, Any] = self._transport.get(self._settings_address())
         return settings
 
     def update_settings(self, **changes: Any) -> Mapping[str, Any]:
-        """Change some settings; returns all. Setting the same again changes nothing, so it is repeated when lost."""
-        address = self._at(SETTINGS[self.protocol])
+        """Change some settings; returns all. The same again changes nothing, so a lost request is repeated."""
+        address = self._settings_address()
         settings: Mapping[str, Any] = self._transport.send("PATCH", address, body=changes, repeatable=True)
         return settings
+
+    def _settings_address(self) -> str:
+        if self.protocol not in WITH_SETTINGS:
+            raise LapidaryError(
+                f"The API has no settings of a project with the protocol {self.protocol}.",
+                "Change them on its page Settings.",
+            )
+        return self._at(self.protocol)
 
     @property
     def questions(self) -> Mapping[str, Any]:
@@ -294,18 +303,23 @@ class Project:
         Changed if it is another one.
         """
         slug = model.slug if isinstance(model, Model) else model
-        current = self.settings["generator"] if expected_current is IN_USE else expected_current
+        current = self._generator_in_use() if expected_current is IN_USE else expected_current
         body = {"id": str(uuid4()), "model": slug, "reason": reason, "expected_current": current}
-        for tries_left in reversed(range(LOADING_TRIES)):
+        tries = 0
+        while True:
             try:
                 return Promotion.read(self._transport.post(self._at("promotions"), body, repeatable=True))
             except NotReady as loading:  # a worker is loading it
-                if not tries_left or loading.code != "still_loading":
+                tries += 1
+                if loading.code != "still_loading" or tries >= LOADING_TRIES:
                     raise
-                self._transport.retries.sleep(2.0)
-        raise WorkFailed(
-            "The model was not promoted.", "Promote it again.", state="failed", id=str(body["id"])
-        )
+                self._transport.retries.sleep(LOADING_PAUSE)
+
+    def _generator_in_use(self) -> str | None:
+        if self.protocol != "authoring":
+            return None  # the server refuses the promotion, and says why
+        current: str | None = self.settings["generator"]
+        return current
 
     def promotions(self) -> Rows[Promotion]:
         """How the project's model changed, newest first."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import httpx
 
-from lapidary.errors import ConnectionLost, Problem, problem_of
+from lapidary.errors import ConnectionLost, LapidaryError, Problem, problem_of
 from lapidary.version import HEADER, __version__, check_api_version
 
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})  # by HTTP; a POST with an id of ours is repeatable here, too
@@ -39,10 +39,11 @@ class Transport:
     """Sends requests in the name of a token. Not for several threads at once."""
 
     def __init__(self, url: str, token: str, *, timeout: float, retries: Retries) -> None:
-        self.url = url.rstrip("/")
+        """Raises LapidaryError for what cannot be an address or a token."""
+        self.url = _checked_url(url)
         self.retries = retries
         headers = {
-            "Authorization": f"Bearer {token}",
+            "Authorization": f"Bearer {_checked_token(token)}",
             "User-Agent": f"lapidary-python/{__version__}",
             "Accept": "application/json",
         }
@@ -88,7 +89,7 @@ class Transport:
                 # Whoever follows a list looks again later.
                 if not passing or problem.code == "not_settled" or failures >= self.retries.tries:
                     raise
-                self.retries.wait(failures, asked=float(problem.facts.get("retry_after", 0)))
+                self.retries.wait(failures, asked=problem.retry_after)
             except httpx.TransportError as error:
                 failures += 1
                 not_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
@@ -98,18 +99,37 @@ class Transport:
 
     @contextmanager
     def stream(self, path: str, headers: Mapping[str, str]) -> Iterator[httpx.Response]:
-        """An answer whose body is read piece by piece, as it is stored on the server. One try."""
+        """An answer whose body is read piece by piece, as it is stored. One try.
+
+        The server may redirect to its object store, which gets the headers and no token.
+        """
         own = {"Accept": "*/*", "Accept-Encoding": "identity", **headers}
-        with self.http.stream("GET", path, headers=own) as response:
+        response = self.http.send(self.http.build_request("GET", path, headers=own), stream=True)
+        if HEADER in response.headers and (signed := response.next_request):
+            response.close()
+            response = self.http.send(signed, stream=True)
+        try:
             if response.is_error:
                 response.read()
-            self.check(response)
+            self._check_stream(response)
             yield response
+        finally:
+            response.close()
+
+    def _check_stream(self, response: httpx.Response) -> None:
+        if str(response.url).startswith(self.url):
+            self.check(response)
+        elif not response.is_success:
+            raise self._problem(response)
 
     def check(self, response: httpx.Response) -> None:
-        """Raises Problem for a refusal, ServerTooOld and ServerTooNew for another version of the API."""
-        if response.status_code < 500:
-            check_api_version(response.headers.get(HEADER), self.url)
+        """Raises Problem for a refusal, ServerTooOld and ServerTooNew for another version of the API.
+
+        What a proxy answers by itself names no version: redirects, 401, 403, 413, 429.
+        """
+        named = response.headers.get(HEADER)
+        if named is not None or response.is_success or response.status_code == httpx.codes.NOT_FOUND:
+            check_api_version(named, self.url)
         if not response.is_success:
             raise self._problem(response)
 
@@ -129,14 +149,38 @@ class Transport:
         after = response.headers.get("Retry-After", "")
         if after.isdecimal():
             problem.facts["retry_after"] = int(after)
+        size = response.headers.get("Content-Range", "").removeprefix("bytes */")  # with a 416
+        if size.isdecimal():
+            problem.facts.setdefault("size", int(size))
         return problem
 
     def lost(self, error: Exception, failures: int) -> ConnectionLost:
         times = "once" if failures == 1 else f"{failures} times"
         return ConnectionLost(
             f"{self.url} did not answer, tried {times}: {type(error).__name__}: {str(error).rstrip('.')}.",
-            "Check the address and the network, then do it again; what an id was sent with is stored once.",
+            "Check the address and the network; before you send a change again, look whether the server has it.",
         )
+
+
+def _checked_url(text: str) -> str:
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise LapidaryError(
+            "This is not the address of a server.",
+            "It looks like https://lapidary.example, without a password.",
+        )
+    return text.rstrip("/")
+
+
+def _checked_token(text: str) -> str:
+    """Without the end of the line of a file. No error shows it, as one of httpx would."""
+    token = text.strip()
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise LapidaryError("This is not a token.", "Create one in your profile → API tokens.")
+    return token
 
 
 RAW = "application/octet-stream"

@@ -70,6 +70,11 @@ def read_model_folder(folder: Path) -> ModelFolder:
             "Give the folder that the training wrote (--output).",
         )
     files = _files_in(folder / prefix, prefix)
+    if f"{prefix}config.json" not in files:
+        raise NotAModel(
+            f"The files of {folder} are links, which are not followed.",
+            "Copy them with what they lead to: cp -rL.",
+        )
     if prefix:
         files |= {name: folder / name for name in BESIDE if (folder / name).is_file()}
     files = dict(sorted(files.items()))

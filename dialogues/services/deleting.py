@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import models, transaction
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -137,7 +138,8 @@ def _clean_reason(reason: str) -> str:
     reason = reason.replace("\0", "").strip()
     if not reason or len(reason) > MAX_REASON:
         raise Invalid(
-            _("A dialogue is deleted for a reason of at most %(n)d characters.") % {"n": MAX_REASON},
+            _("A dialogue is deleted for a reason of at most %(n)s characters.")
+            % {"n": intcomma(MAX_REASON)},
             _("Write who asked for it, or why. Do not repeat what the dialogue says."),
             field="reason",
         )

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -218,6 +219,7 @@ def run_import_job(job: Job, progress: Progress) -> dict[str, Any]:
             Report(dialogues=earlier.dialogues, already_there=earlier.stored, same_as=earlier.same_as)
         )
     progress.start(total=job.parameters["size"], unit="bytes")
+    uploads.fetch_upload(job.pk, progress.beat)
     if finished := _finished_report(job):
         progress.report(job.parameters["size"])
         return asdict(finished)
@@ -323,10 +325,10 @@ def _nothing_imported(report: Report) -> Refusal:
         message, remedy = _("The file holds no dialogue."), _("Check that it is the right file and format.")
     else:
         message = ngettext(
-            "Nothing was imported: %(n)d row is refused.",
-            "Nothing was imported: %(n)d rows are refused.",
+            "Nothing was imported: %(n)s row is refused.",
+            "Nothing was imported: %(n)s rows are refused.",
             report.refused,
-        ) % {"n": report.refused}
+        ) % {"n": intcomma(report.refused)}
         remedy = _("Correct the rows that are listed, or import again and skip them.")
         if not report.dialogues:
             remedy = _("Correct the rows that are listed, and check that it is the right format.")

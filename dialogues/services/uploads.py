@@ -1,4 +1,4 @@
-"""Uploaded files waiting for their import, under FILES_ROOT/imports; web and workers must share that folder."""
+"""Uploaded files waiting for their import, under FILES_ROOT/imports or in the object store."""
 
 import errno
 import hashlib
@@ -18,6 +18,7 @@ from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.utils.translation import gettext as _
 
 from common.refusals import Invalid, Refusal
+from common.storage.shared_files import Beat, no_beat, shared_files
 
 CHUNK = 1024**2
 FORM_BYTES = 64 * 1024  # for the other fields of the form
@@ -66,7 +67,7 @@ def upload_path(import_id: UUID) -> Path:
 def save_upload(source: Readable, *, import_id: UUID) -> Upload:
     """Copy the source to its path, in constant memory. Leaves nothing behind if it is refused.
 
-    Raises Refusal "too_large" and "disk_full", Invalid for an empty file.
+    Raises Refusal "too_large" and "disk_full", Invalid for an empty file, and what SharedFiles raises.
     """
     path = upload_path(import_id)
     partial = path.with_suffix(f".{uuid4().hex}.part")  # the same import may be sent twice at once
@@ -80,6 +81,7 @@ def save_upload(source: Readable, *, import_id: UUID) -> Upload:
         raise
     finally:
         partial.unlink(missing_ok=True)
+    shared_files().hand_over(path)
     return upload
 
 
@@ -97,18 +99,36 @@ class DiskUploadHandler(TemporaryFileUploadHandler):
 
 def delete_upload(import_id: UUID) -> None:
     """Delete the file. Safe to repeat."""
-    upload_path(import_id).unlink(missing_ok=True)
+    shared_files().remove(upload_path(import_id))
+
+
+def fetch_upload(import_id: UUID, beat: Beat = no_beat) -> Path:
+    """The path of the file, which is on this host then, if it still exists."""
+    shared_files().fetch(upload_path(import_id), beat)
+    return upload_path(import_id)
+
+
+def may_have_upload(import_id: UUID) -> bool:
+    """False if the file is gone. A store that does not answer may have it."""
+    try:
+        return shared_files().exists_anywhere(upload_path(import_id))
+    except Refusal:
+        return True
 
 
 def delete_old_uploads() -> None:
     """Delete files of abandoned imports and partial files of killed web processes."""
-    before = time.time() - DELETE_AFTER
-    for path in upload_path(UUID(int=0)).parent.glob("*"):
+    before, files, folder = time.time() - DELETE_AFTER, shared_files(), upload_path(UUID(int=0)).parent
+    for path in folder.glob("*"):
         try:
             if path.stat().st_mtime < before:
                 path.unlink()
         except FileNotFoundError:  # another process deletes them too
             continue
+    if files.is_remote:
+        for stored in list(files.stored_in(folder)):
+            if stored.changed_at < before:
+                files.remove(stored.path)
 
 
 def measure_upload(source: Readable) -> Upload:

@@ -2,6 +2,7 @@
 
 import math
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.formats import localize
 from django.utils.translation import gettext as _
 
@@ -32,7 +33,10 @@ def draw_operating_characteristic(sample: Sample, progress: SampleProgress) -> C
     rows = [(sample.population - point.correct, 100 * point.probability) for point in points]
     svg = draw_steps(
         [Step(wrong, share, f"{wrong}: {share:.1f} %") for wrong, share in rows],
-        Limit(limit, _("rule: at most %(n)d of %(all)d") % {"n": allowed, "all": progress.sample}),
+        Limit(
+            limit,
+            _("rule: at most %(n)s of %(all)s") % {"n": intcomma(allowed), "all": intcomma(progress.sample)},
+        ),
         Found(*estimate, name=_describe_found(progress)) if estimate else None,
         x=_("wrong labels among the %(n)s of the batch") % {"n": localize(sample.population, use_l10n=True)},
         y=_("accepted (%)"),
@@ -56,7 +60,7 @@ def wrong_in_batch(sample: Sample, accuracy: Estimate) -> tuple[float, float, fl
 
 def _describe_found(progress: SampleProgress) -> str:
     wrong = progress.judged - progress.right
-    return _("this sample: %(n)d of %(all)d") % {"n": wrong, "all": progress.judged}
+    return _("this sample: %(n)s of %(all)s") % {"n": intcomma(wrong), "all": intcomma(progress.judged)}
 
 
 def _curve(sample: Sample, size: int, least: float) -> list[PlanPoint]:

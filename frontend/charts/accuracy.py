@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -25,7 +26,7 @@ def draw_accuracy_by_class(project: Project, outcomes: Sequence[AnswerOutcome]) 
     names = [_("All"), *(name for name, _part in by_class)]
     parts = [_share_right(outcomes), *(part for _name, part in by_class)]
     title, n = _("How often are my answers right?"), len(outcomes)
-    note = ngettext("n = %(n)d judged answer", "n = %(n)d judged answers", n) % {"n": n}
+    note = ngettext("n = %(n)s judged answer", "n = %(n)s judged answers", n) % {"n": intcomma(n)}
     head = [_("You answered"), _("right"), _("judged"), "%", *interval_head()]
     rows: list[list[Cell]] = [
         [name, part.count, part.n, *(to_percent(value) for value in (part.share, part.low, part.high))]

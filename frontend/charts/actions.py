@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import date
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -45,11 +46,11 @@ def tabulate_data(statistics: Statistics) -> Chart:
     )
     if derived := columns[-1].derived:
         template = ngettext(
-            "%(n)d action was derived from the texts when its file was imported.",
-            "%(n)d actions were derived from the texts when their files were imported.",
+            "%(n)s action was derived from the texts when its file was imported.",
+            "%(n)s actions were derived from the texts when their files were imported.",
             derived,
         )
-        note = f"{note} {template % {'n': derived}}"
+        note = f"{note} {template % {'n': intcomma(derived)}}"
     head = ["", *(names[column.split] for column in columns)]
     return Chart("table-1", _("What is in the data?"), note, head, rows)
 
@@ -94,7 +95,7 @@ def _actions_chart(
     name: str, title: str, key: str, counts: Sequence[tuple[str, Actions]], svg: str, remark: str
 ) -> Chart:
     total = sum(actions.total for _key, actions in counts)
-    note = ngettext("n = %(n)d turn that had candidates", "n = %(n)d turns that had candidates", total)
+    note = ngettext("n = %(n)s turn that had candidates", "n = %(n)s turns that had candidates", total)
     rows: list[list[Cell]] = [
         [
             label,
@@ -118,7 +119,9 @@ def draw_edit_distances(statistics: Statistics) -> Chart:
     title = _("How much do people change when they revise?")
     svg = draw_columns(labels, marks, x=x, y=y, description=title) if total else ""
     rows: list[list[Cell]] = [[label, bar.count] for label, bar in zip(labels, bars, strict=True)]
-    note = ngettext("n = %(n)d revised utterance", "n = %(n)d revised utterances", total) % {"n": total}
+    note = ngettext("n = %(n)s revised utterance", "n = %(n)s revised utterances", total) % {
+        "n": intcomma(total)
+    }
     return Chart("edit-distance", title, note, [x, y], rows if total else [], svg)
 
 
@@ -134,7 +137,9 @@ def draw_chosen_places(statistics: Statistics) -> Chart:
     marks = [_percent_mark(label, "", share) for label, share in zip(labels, shares, strict=True)]
     expected = (100 / len(bars), _("if all were chosen alike"))
     svg = draw_columns(labels, marks, x=x, y="%", description=title, expected=expected) if total else ""
-    note = ngettext("n = %(n)d chosen candidate", "n = %(n)d chosen candidates", total) % {"n": total}
+    note = ngettext("n = %(n)s chosen candidate", "n = %(n)s chosen candidates", total) % {
+        "n": intcomma(total)
+    }
     rows: list[list[Cell]] = [
         [label, share.count, *(to_percent(value) for value in (share.share, share.low, share.high))]
         for label, share in zip(labels, shares, strict=True)
@@ -157,8 +162,8 @@ def describe_hidden_rows(people: int) -> str:
     hidden = people - MAX_ROWS
     if hidden <= 0:
         return ""
-    words = ngettext("%(n)d more person is in the table", "%(n)d more people are in the table", hidden)
-    return words % {"n": hidden}
+    words = ngettext("%(n)s more person is in the table", "%(n)s more people are in the table", hidden)
+    return words % {"n": intcomma(hidden)}
 
 
 def _percent_mark(label: str, name: str, part: Proportion) -> Mark:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
@@ -143,9 +144,9 @@ def draw_final_labels(statistics: StoredStatistics) -> Chart:
     ]
     waiting = statistics.numbers["finals"]
     note = _(
-        "n = %(n)d final labels; %(open)d dialogues wait for more people, %(confirming)d for confirmation, "
-        "%(disputed)d for a trainer"
-    ) % {"n": total, **{key: waiting[key] for key in ("open", "confirming", "disputed")}}
+        "n = %(n)s final labels; %(open)s dialogues wait for more people, %(confirming)s for confirmation, "
+        "%(disputed)s for a trainer"
+    ) % {"n": intcomma(total), **{key: intcomma(waiting[key]) for key in ("open", "confirming", "disputed")}}
     head = [_("came about"), _("dialogues"), "%", *interval_head()]
     return Chart("final-labels", title, note, head, rows, svg)
 
@@ -219,11 +220,13 @@ def _describe_scale(scale: dict[str, Any]) -> str:
     ]
     if scale["excluded"]:
         excluded = ngettext(
-            "No variance: left out of z-scores, n = %(n)d person (%(ratings)d answers).",
-            "No variance: left out of z-scores, n = %(n)d people (%(ratings)d answers).",
+            "No variance: left out of z-scores, n = %(n)s person (%(ratings)s answers).",
+            "No variance: left out of z-scores, n = %(n)s people (%(ratings)s answers).",
             scale["excluded"],
         )
-        sentences.append(excluded % {"n": scale["excluded"], "ratings": scale["left_out"]})
+        sentences.append(
+            excluded % {"n": intcomma(scale["excluded"]), "ratings": intcomma(scale["left_out"])}
+        )
     return " ".join(sentences)
 
 
@@ -268,13 +271,13 @@ def tabulate_confusion(
             "one": statistics.name_of(people[0]),
             "other": statistics.name_of(people[1]),
         }
-        note = ngettext("n = %(n)d item that both answered", "n = %(n)d items that both answered", total) % {
-            "n": total
+        note = ngettext("n = %(n)s item that both answered", "n = %(n)s items that both answered", total) % {
+            "n": intcomma(total)
         }
     else:
         corner, note = (
             _("one ↓ · another →"),
-            _("n = %(n)d pairs of answers, each counted both ways") % {"n": total},
+            _("n = %(n)s pairs of answers, each counted both ways") % {"n": intcomma(total)},
         )
     rows: list[list[Cell]] = [[name, *row] for name, row in zip(words, counts, strict=True)]
     return Chart(

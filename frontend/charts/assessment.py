@@ -1,8 +1,9 @@
 """What participants think of the systems of a run: scores, significance, and how statements and runs agree."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -15,11 +16,13 @@ from plots import heat_map, scatter
 from plots.marks import Mark
 from plots.rows import draw_estimates
 
+Words = Mapping[str, str]
 BLANK_ABOVE: Final = 0.1  # p of the cells of the heat map that stay blank (Figure 3 of the paper)
 SERIES: Final = 6  # colours
 
 
-def draw_scores(report: RunReport) -> Chart:
+def draw_scores(report: RunReport, words: Words) -> Chart:
+    """words: what the statements are called, by name; the columns of files keep the names."""
     title = _("Which systems do people rate best?")
     note = _(
         "Standardised scores of the participants who passed: 0 is a participant's mean, 1 their standard deviation. "
@@ -28,16 +31,18 @@ def draw_scores(report: RunReport) -> Chart:
     )
     if any(each.overall.n and each.overall.value is None for each in report.scores):
         note += " " + _("A system without a rating of every statement has no overall score.")
-    return _draw_scores("scores", title, note, report.scores, 3)
+    return _draw_scores("scores", title, note, report.scores, 3, words)
 
 
-def draw_raw_scores(report: RunReport) -> Chart:
+def draw_raw_scores(report: RunReport, words: Words) -> Chart:
     title = _("How do people rate the systems on the scale?")
     note = _("Raw scores from 0 to 100 of the participants who passed, not standardised; higher is better.")
-    return _draw_scores("raw-scores", title, note, report.raw, 2)
+    return _draw_scores("raw-scores", title, note, report.raw, 2, words)
 
 
-def _draw_scores(name: str, title: str, note: str, scores: Sequence[SystemScores], digits: int) -> Chart:
+def _draw_scores(
+    name: str, title: str, note: str, scores: Sequence[SystemScores], digits: int, words: Words
+) -> Chart:
     marks = [_mark(each.system, each.overall, digits) for each in scores]
     svg = ""
     if any(marks):
@@ -47,7 +52,7 @@ def _draw_scores(name: str, title: str, note: str, scores: Sequence[SystemScores
     head = [
         _("system"),
         "n",
-        *(cell for column in columns for cell in (_word_of_score(column), *interval_head())),
+        *(cell for column in columns for cell in (_word_of_score(column, words), *interval_head())),
     ]
     rows: list[list[Cell]] = [
         [
@@ -89,12 +94,12 @@ def _significance(better: str, worse: str, p: float | None) -> heat_map.Cell | N
     return heat_map.Cell(1 - p / BLANK_ABOVE, f"{better} > {worse}: p = {p:.4f}")
 
 
-def tabulate_correlations(report: RunReport) -> Chart:
+def tabulate_correlations(report: RunReport, words: Words) -> Chart:
     found = statement_correlations(report.scores)
     names = score_names(report.scores)
     rows: list[list[Cell]] = []
     for place, row in enumerate(names):
-        cells: list[Cell] = [_word_of_score(row)]
+        cells: list[Cell] = [_word_of_score(row, words)]
         for other, column in enumerate(names):
             if other > place:
                 cells.append(round_value(found[row, column].pearson, 3))
@@ -107,11 +112,11 @@ def tabulate_correlations(report: RunReport) -> Chart:
     )
     has_scores = any(each.overall.n for each in report.scores)
     title = _("Which statements go together?")
-    head = ["", *map(_word_of_score, names)]
+    head = ["", *(_word_of_score(name, words) for name in names)]
     return Chart("correlations", title, note, head, rows if has_scores else [], decimals=3)
 
 
-def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport]) -> Chart:
+def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport], words: Words) -> Chart:
     """The systems' overall scores in two runs; every pair of runs has its colour."""
     title = _("Does another run say the same?")
     names = [_name_of_pair(pair, reports) for pair in pairs]
@@ -127,7 +132,7 @@ def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport]) -> 
     rows: list[list[Cell]] = [
         [
             name,
-            _word_of_score(score),
+            _word_of_score(score, words),
             *(round_value(value, 3) for value in (each.pearson, each.spearman, each.kendall)),
             len(pair.replication.systems),
         ]
@@ -186,7 +191,7 @@ def _conclude_from_pair(pair: RunPair, reports: Sequence[RunReport]) -> str:
 def _same_conclusions(pair: RunPair) -> str:
     shares = [
         f"p < {level:g}: {'–' if same.share is None else format(same.share, '.0%')} "
-        + ngettext("of %(n)d pair", "of %(n)d pairs", same.n) % {"n": same.n}
+        + ngettext("of %(n)s pair", "of %(n)s pairs", same.n) % {"n": intcomma(same.n)}
         for level, same in pair.replication.same_conclusions.items()
     ]
     return _("Runs %(one)d and %(other)d, same pairwise conclusions at %(shares)s.") % {
@@ -206,6 +211,6 @@ def _mark(label: str, estimate: Estimate, digits: int) -> Mark | None:
     return Mark(estimate.value, words + interval, (estimate.low, estimate.high))
 
 
-def _word_of_score(name: str) -> str:
-    """Statements keep the name that they have in the settings and in files."""
-    return _("overall") if name == OVERALL else name
+def _word_of_score(name: str, words: Words) -> str:
+    """A statement that the settings no longer have keeps its name."""
+    return _("overall") if name == OVERALL else words.get(name, name)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import TextChoices
 from django.utils.translation import gettext as _
 
@@ -102,9 +103,9 @@ def tabulate_lengths(report: RunReport, lengths: Sequence[ConversationLength]) -
         [_("words in a conversation"), *(part.words_per_conversation for part in parts)],
     ]
     note = _(
-        "Medians of what participants wrote, in %(passed)d and %(failed)d conversations with texts. A Chinese "
+        "Medians of what participants wrote, in %(passed)s and %(failed)s conversations with texts. A Chinese "
         "character counts as a word."
-    ) % {"passed": parts[0].conversations, "failed": parts[1].conversations}
+    ) % {"passed": intcomma(parts[0].conversations), "failed": intcomma(parts[1].conversations)}
     head = [_("median"), _("passed"), _("failed")]
     return Chart(
         "lengths", _("How much do participants write?"), note, head, rows if _any_texts(parts) else []

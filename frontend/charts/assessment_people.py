@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -128,9 +129,14 @@ def draw_agreement(report: RunReport) -> Chart:
     medians = [f"{float(np.median(found)):.2f}" if found.size else "–" for found in series]
     note = _(
         "Pearson's r of every two assignments with the same systems, over the mean score of each dialogue: "
-        "%(passed)d pairs of participants who passed (median %(first)s), %(failed)d of participants who failed "
+        "%(passed)s pairs of participants who passed (median %(first)s), %(failed)s of participants who failed "
         "(median %(second)s)."
-    ) % {"passed": series[0].size, "failed": series[1].size, "first": medians[0], "second": medians[1]}
+    ) % {
+        "passed": intcomma(series[0].size),
+        "failed": intcomma(series[1].size),
+        "first": medians[0],
+        "second": medians[1],
+    }
     head = ["r", *names]
     return Chart("agreement", title, note, head, rows if has_pairs else [], svg, names)
 
@@ -172,12 +178,12 @@ def draw_progress(
         _("more participants to halve it"),
     ]  # fmt: skip
     note = ngettext(
-        "%(n)d participant passed so far. To halve an interval takes four times the participants who passed and had "
+        "%(n)s participant passed so far. To halve an interval takes four times the participants who passed and had "
         "the system; the last column counts everybody who must take part for that, at the present pass rate.",
-        "%(n)d participants passed so far. To halve an interval takes four times the participants who passed and had "
+        "%(n)s participants passed so far. To halve an interval takes four times the participants who passed and had "
         "the system; the last column counts everybody who must take part for that, at the present pass rate.",
         len(report.passed),
-    ) % {"n": len(report.passed)}
+    ) % {"n": intcomma(len(report.passed))}
     note += _describe_need([row[-1] for row in rows])
     return Chart("progress", title, note, head, rows, svg, [name for name, _marks in drawn])
 
@@ -201,10 +207,10 @@ def _describe_need(more: Sequence[Cell]) -> str:
     if needed is None:
         return ""
     return " " + ngettext(
-        "About %(n)d more participant would halve every interval.",
-        "About %(n)d more participants would halve every interval.",
+        "About %(n)s more participant would halve every interval.",
+        "About %(n)s more participants would halve every interval.",
         needed,
-    ) % {"n": needed}
+    ) % {"n": intcomma(needed)}
 
 
 def _precision(report: RunReport, system: str, ordinary_systems: int) -> list[Cell]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -41,12 +42,14 @@ def _tabulate_metrics(report: Report) -> Chart:
     ]
     tested = max(about["tested"] for about in report["models"].values())
     note = ngettext(
-        "n = %(n)d dialogue of the split test, 95 %% intervals",
-        "n = %(n)d dialogues of the split test, 95 %% intervals",
+        "n = %(n)s dialogue of the split test, 95 %% intervals",
+        "n = %(n)s dialogues of the split test, 95 %% intervals",
         tested,
     )
     head = ["", *(names[name] for name in SHOWN)]
-    return Chart("metrics", _("Which model agrees best with people?"), note % {"n": tested}, head, rows)
+    return Chart(
+        "metrics", _("Which model agrees best with people?"), note % {"n": intcomma(tested)}, head, rows
+    )
 
 
 def _rank(report: Report, model: str, about: Report) -> tuple[bool, float]:

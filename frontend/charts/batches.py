@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import date
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -23,7 +24,7 @@ def draw_states(boards: Boards) -> Chart:
     title = _("How far are the batches?")
     marks = [Mark(n, f"{name}: {n}") for name, n in zip(names, counts.values(), strict=True)]
     svg = draw_rows(names, [marks], x=_("batches"), description=title) if total else ""
-    note = ngettext("n = %(n)d batch", "n = %(n)d batches", total) % {"n": total}
+    note = ngettext("n = %(n)s batch", "n = %(n)s batches", total) % {"n": intcomma(total)}
     rows: list[list[Cell]] = [[name, n] for name, n in zip(names, counts.values(), strict=True)]
     return Chart("states", title, note, [_("state"), _("batches")], rows if total else [], svg)
 
@@ -34,7 +35,9 @@ def draw_rounds(boards: Boards) -> Chart:
     labels = [str(number) for number in counts]
     marks = [Mark(n, f"{label}: {n}") for label, n in zip(labels, counts.values(), strict=True)]
     svg = draw_columns(labels, marks, x=x, y=_("batches"), description=title) if counts else ""
-    note = ngettext("n = %(n)d accepted batch", "n = %(n)d accepted batches", several.n) % {"n": several.n}
+    note = ngettext("n = %(n)s accepted batch", "n = %(n)s accepted batches", several.n) % {
+        "n": intcomma(several.n)
+    }
     if several.share is not None:
         note += " · " + _("more than one round: %(share)s") % {"share": format_percent(several)}
     rows: list[list[Cell]] = [
@@ -74,7 +77,9 @@ def _acceptance_chart(
     name: str, title: str, key: str, shares: Sequence[tuple[str, Proportion]], svg: str, intervals: str
 ) -> Chart:
     n = sum(part.n for _label, part in shares)
-    note = ngettext("n = %(n)d round with a verdict", "n = %(n)d rounds with a verdict", n) % {"n": n}
+    note = ngettext("n = %(n)s round with a verdict", "n = %(n)s rounds with a verdict", n) % {
+        "n": intcomma(n)
+    }
     rows: list[list[Cell]] = [
         [label, part.count, part.n, to_percent(part.share), to_percent(part.low), to_percent(part.high)]
         for label, part in shares
@@ -102,7 +107,7 @@ def draw_controller_loads(boards: Boards) -> Chart:
     ]
     head = [_("controller"), _("samples"), x, _("corrected (%)"), *interval_head(), _("active, mean (s)")]
     n = sum(load.judged for load in loads)
-    note = ngettext("n = %(n)d judgement", "n = %(n)d judgements", n) % {"n": n}
+    note = ngettext("n = %(n)s judgement", "n = %(n)s judgements", n) % {"n": intcomma(n)}
     return Chart("load", title, note, head, rows, svg)
 
 

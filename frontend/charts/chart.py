@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 Cell = str | int | float | None
@@ -32,14 +33,22 @@ class Chart:
 
     @property
     def shown_rows(self) -> list[tuple[list[Cell], str]]:
-        """The rows as a page shows them, each with its link: all numbers of a column have the same decimals."""
+        """The rows as a page shows them, each with its link: all numbers of a column have the same decimals.
+
+        The first cell names the row, and a number in it stays as it is.
+        """
         columns = itertools.zip_longest(*self.rows)
         decimals = [_decimals(column) if self.decimals is None else self.decimals for column in columns]
         shown = [
-            [f"{cell:.{decimals[n]}f}" if _is_plain(cell) else cell for n, cell in enumerate(row)]
-            for row in self.rows
+            [_show(cell, decimals[n], is_name=n == 0) for n, cell in enumerate(row)] for row in self.rows
         ]
         return list(zip(shown, self.links or [""] * len(shown), strict=True))
+
+
+def _show(cell: Cell, decimals: int, *, is_name: bool) -> Cell:
+    if _is_plain(cell):
+        return number_format(cell, decimals, force_grouping=not is_name)
+    return number_format(cell, force_grouping=True) if isinstance(cell, int) and not is_name else cell
 
 
 def _is_plain(cell: Cell) -> TypeGuard[float]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -77,19 +78,19 @@ def _note(comparisons: Sequence[ModelComparison]) -> str:
         )
     newest, paired_comparison = comparisons[0], comparisons[0].paired_comparison
     rests_on = ngettext(
-        "n = %(n)d turn with candidates of both; nobody saw which wrote what.",
-        "n = %(n)d turns with candidates of both; nobody saw which wrote what.",
+        "n = %(n)s turn with candidates of both; nobody saw which wrote what.",
+        "n = %(n)s turns with candidates of both; nobody saw which wrote what.",
         newest.turns,
-    ) % {"n": newest.turns}
+    ) % {"n": intcomma(newest.turns)}
     if paired_comparison.share.value is None or paired_comparison.expected is None:
         return rests_on
     won = _(
-        "The newer model, %(newer)s, won %(share)s of the %(decided)d turns in which a candidate was selected or "
+        "The newer model, %(newer)s, won %(share)s of the %(decided)s turns in which a candidate was selected or "
         "revised; without a preference it would be %(expected).1f %%."
     ) % {
         "newer": newest.newer,
         "share": _with_interval(paired_comparison.share, 100, 1, " %"),
-        "decided": paired_comparison.decided,
+        "decided": intcomma(paired_comparison.decided),
         "expected": 100 * paired_comparison.expected,
     }
     if paired_comparison.ratio.value is None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -111,7 +112,7 @@ def _names(table: Mapping[str, str | Promise]) -> list[str]:
 
 
 def _turns(n: int) -> str:
-    return ngettext("n = %(n)d turn", "n = %(n)d turns", n) % {"n": n}
+    return ngettext("n = %(n)s turn", "n = %(n)s turns", n) % {"n": intcomma(n)}
 
 
 # ---- models side by side ---------------------------------------------------------------------------------------------

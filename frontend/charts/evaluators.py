@@ -1,5 +1,6 @@
 """Scores of evaluators."""
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -18,7 +19,7 @@ def draw_histogram(run: ScoringRun) -> Chart:
     labels = [f"{low:.3g}" for low, _high, _n in bins]
     marks = [Mark(n, f"{low:.{DIGITS}g} – {high:.{DIGITS}g}: {n}") for low, high, n in bins]
     title = _("How are the scores distributed?")
-    note = ngettext("n = %(n)d score", "n = %(n)d scores", run.scored) % {"n": run.scored}
+    note = ngettext("n = %(n)s score", "n = %(n)s scores", run.scored) % {"n": intcomma(run.scored)}
     description = f"{title} {run_title(run)}: {KINDS[run.evaluator].meaning}, {note}"
     svg = draw_columns(labels, marks, x=_("score"), y=_("rows"), description=description)
     return Chart(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -38,13 +39,14 @@ def draw_scores(statistics: StoredStatistics) -> Chart:
         for label, auch, cuch in zip(labels, uch["bins"]["auch"], uch["bins"]["cuch"], strict=True)
     ]
     note = _(
-        "n = %(n)d dialogues, L = %(L)d characters, α = 0.5. Means: AUCH %(auch)s, CUCH %(cuch)s. %(spare)d goal "
-        "nuggets after a side's first add nothing (%(with_spare)d dialogues); no type has a majority for %(tied)d "
-        "utterances (%(with_ties)d dialogues): they are not nuggets in CUCH."
+        "n = %(n)s dialogues, L = %(L)s characters, α = 0.5. Means: AUCH %(auch)s, CUCH %(cuch)s. %(spare)s goal "
+        "nuggets after a side's first add nothing (%(with_spare)s dialogues); no type has a majority for %(tied)s "
+        "utterances (%(with_ties)s dialogues): they are not nuggets in CUCH."
     ) % {
-        "n": uch["dialogues"], "L": uch["L"], "auch": format_number(uch["auch"]), "cuch": format_number(uch["cuch"]),
-        "spare": uch["spare"]["nuggets"], "with_spare": uch["spare"]["dialogues"],
-        "tied": uch["ties"]["utterances"], "with_ties": uch["ties"]["dialogues"],
+        "n": intcomma(uch["dialogues"]), "L": intcomma(uch["L"]),
+        "auch": format_number(uch["auch"]), "cuch": format_number(uch["cuch"]),
+        "spare": intcomma(uch["spare"]["nuggets"]), "with_spare": intcomma(uch["spare"]["dialogues"]),
+        "tied": intcomma(uch["ties"]["utterances"]), "with_ties": intcomma(uch["ties"]["dialogues"]),
     }  # fmt: skip
     return Chart("uch", title, note, [x, *legend], rows if uch["dialogues"] else [], svg, legend)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -96,7 +97,7 @@ def _all_cells(figures: Report, measures: Mapping[str, Any]) -> list[Cell]:
 
 def _judged(report: Report) -> str:
     n = report["n_judged"]
-    return ngettext("n = %(n)d judgement", "n = %(n)d judgements", n) % {"n": n}
+    return ngettext("n = %(n)s judgement", "n = %(n)s judgements", n) % {"n": intcomma(n)}
 
 
 def _draw_differences(report: Report, titles: Titles) -> Chart | None:
@@ -153,11 +154,11 @@ def _draw_people(report: Report, titles: Titles) -> Chart | None:
         name="people",
         title=title,
         note=ngettext(
-            "Against the mean of the other people; %(n)d person.",
-            "Against the mean of the other people; %(n)d people.",
+            "Against the mean of the other people; %(n)s person.",
+            "Against the mean of the other people; %(n)s people.",
             len(people["people"]),
         )
-        % {"n": len(people["people"])},
+        % {"n": intcomma(len(people["people"]))},
         head=["", *head],
         rows=[
             [name, *(cell for column in columns for cell in column[place][1])]
@@ -253,7 +254,7 @@ def _draw_points(name: str, title: str, places: Sequence[Place]) -> Chart:
     return Chart(
         name=name,
         title=title,
-        note=ngettext("n = %(n)d reply", "n = %(n)d replies", n) % {"n": n},
+        note=ngettext("n = %(n)s reply", "n = %(n)s replies", n) % {"n": intcomma(n)},
         head=[_("people's score"), _("its score"), ""],
         rows=[[round(place.x, DIGITS), round(place.y, DIGITS), place.title] for place in places],
         svg=draw_places(places, x=_("people's score"), y=_("its score"), description=title),
@@ -266,8 +267,8 @@ def _draw_systems(report: Report, titles: Titles) -> Chart:
     return Chart(
         name="systems",
         title=title,
-        note=ngettext("n = %(n)d system", "n = %(n)d systems", report["n_systems"])
-        % {"n": report["n_systems"]},
+        note=ngettext("n = %(n)s system", "n = %(n)s systems", report["n_systems"])
+        % {"n": intcomma(report["n_systems"])},
         head=[_("evaluator"), *_measure_head(MEASURES)],
         rows=[[titles[figures["name"]], *_all_cells(figures["systems"], MEASURES)] for figures in rows],
         svg=draw_estimates(

@@ -1,5 +1,6 @@
 """How long authors take for a turn, and how long they wait for candidates."""
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -40,10 +41,10 @@ def draw_paces(statistics: Statistics) -> Chart:
 
 def _describe_idle_time(turns: int) -> str:
     return ngettext(
-        "n = %(n)d turn. What a pause lasts beyond 30 s, and time in other tabs, counts as idle.",
-        "n = %(n)d turns. What a pause lasts beyond 30 s, and time in other tabs, counts as idle.",
+        "n = %(n)s turn. What a pause lasts beyond 30 s, and time in other tabs, counts as idle.",
+        "n = %(n)s turns. What a pause lasts beyond 30 s, and time in other tabs, counts as idle.",
         turns,
-    ) % {"n": turns}
+    ) % {"n": intcomma(turns)}
 
 
 def tabulate_waits(statistics: Statistics) -> Chart:

@@ -10,6 +10,7 @@ from annotation.labelling.models.labels import LabelOrigin
 from common.languages import language_name
 from dialogues.models import Action, Split
 from frontend.charts.chart import Cell, Chart, round_value
+from frontend.ui.questions import QuestionWords
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.shortages import shortages_on_card
 
@@ -57,9 +58,9 @@ def _share(n: int, of: int) -> float | None:
     return round(100 * n / of, 1) if of else None
 
 
-def tabulate_contents(card: Card) -> list[Chart]:
-    """Counts of what the snapshot holds, the most frequent first."""
-    made = _tabulate_labels(card) if "labels" in card else _tabulate_candidates(card)
+def tabulate_contents(card: Card, questions: Mapping[str, QuestionWords]) -> list[Chart]:
+    """Counts of what the snapshot holds, the most frequent first. questions: by key."""
+    made = _tabulate_labels(card, questions) if "labels" in card else _tabulate_candidates(card)
     dialogues = _("Dialogues")
     languages = {language_name(code): n for code, n in _by_count(card["languages"]).items()}
     tables = [
@@ -77,19 +78,20 @@ def tabulate_contents(card: Card) -> list[Chart]:
 Table = tuple[str, str, str, Mapping[str, int]]
 
 
-def _tabulate_labels(card: Card) -> list[Table]:
-    """Final labels of each question, and how they came about."""
+def _tabulate_labels(card: Card, questions: Mapping[str, QuestionWords]) -> list[Table]:
+    """Final labels of each question, and how they came about. A question that is no longer asked keeps its key."""
     origins = {str(LabelOrigin(name).label): n for name, n in _by_count(card["origins"]).items()}
-    questions = [
-        (
-            f"labels-{place}",
-            _("Which labels does “%(question)s” have?") % {"question": question},
-            _("Dialogues"),
-            _by_count(counts),
-        )
-        for place, (question, counts) in enumerate(sorted(card["labels"].items()))
+    tables = [
+        _tabulate_answers(f"labels-{place}", questions.get(key) or QuestionWords(key, {}), counts)
+        for place, (key, counts) in enumerate(sorted(card["labels"].items()))
     ]
-    return [*questions, ("origins", _("How did the final labels come about?"), _("Dialogues"), origins)]
+    return [*tables, ("origins", _("How did the final labels come about?"), _("Dialogues"), origins)]
+
+
+def _tabulate_answers(name: str, question: QuestionWords, counts: Mapping[str, int]) -> Table:
+    title = _("Which labels does “%(question)s” have?") % {"question": question.title}
+    words = {question.options.get(value, value): n for value, n in _by_count(counts).items()}
+    return name, title, _("Dialogues"), words
 
 
 def _tabulate_candidates(card: Card) -> list[Table]:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -105,9 +106,9 @@ def _list_of(project: Project, topic: str) -> str:
 
 def _describe_n(tagged: int, untagged: int, topics: int) -> str:
     words = [
-        ngettext("n = %(n)d dialogue with a topic", "n = %(n)d dialogues with a topic", tagged)
-        % {"n": tagged},
-        ngettext("%(n)d without", "%(n)d without", untagged) % {"n": untagged} if untagged else "",
+        ngettext("n = %(n)s dialogue with a topic", "n = %(n)s dialogues with a topic", tagged)
+        % {"n": intcomma(tagged)},
+        ngettext("%(n)s without", "%(n)s without", untagged) % {"n": intcomma(untagged)} if untagged else "",
         ngettext("%(n)d more topic is in the table", "%(n)d more topics are in the table", topics - MAX_ROWS)
         % {"n": topics - MAX_ROWS}
         if topics > MAX_ROWS
@@ -142,5 +143,5 @@ def draw_domains(project: Project) -> Chart:
         [label, n, to_percent(n / total)] for label, n in zip(labels, counts.values(), strict=True)
     ]
     n = sum(counts.values())
-    note = ngettext("n = %(n)d finished dialogue", "n = %(n)d finished dialogues", n) % {"n": n}
+    note = ngettext("n = %(n)s finished dialogue", "n = %(n)s finished dialogues", n) % {"n": intcomma(n)}
     return Chart("domains", title, note, [_("domain"), _("Dialogues"), "%"], rows if svg else [], svg)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import astuple
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -93,10 +94,12 @@ def _note(points: Sequence[Point], *, is_joint: bool) -> str:
     if not points:
         return _("loss = NLL + ranking")
     last = points[-1].step
-    n = ngettext("n = %(n)d step", "n = %(n)d steps", last) % {"n": last}
+    n = ngettext("n = %(n)s step", "n = %(n)s steps", last) % {"n": intcomma(last)}
     notes = [n, *([_("loss = NLL + ranking")] if is_joint else [])]
     if size := max(point.step - point.first + 1 for point in points) if len(points) < last else 0:
-        notes.append(ngettext("means of %(n)d step", "means of up to %(n)d steps", size) % {"n": size})
+        notes.append(
+            ngettext("means of %(n)s step", "means of up to %(n)s steps", size) % {"n": intcomma(size)}
+        )
     return " · ".join(notes)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
@@ -117,5 +118,5 @@ def _mark(end: int, name: str, value: float | None) -> Mark | None:
 def _note(measure: str, ends: Sequence[int]) -> str:
     if len(ends) <= POINTS and ends[0] == 1:
         return measure
-    means = ngettext("means of %(n)d step", "means of up to %(n)d steps", ends[0]) % {"n": ends[0]}
+    means = ngettext("means of %(n)s step", "means of up to %(n)s steps", ends[0]) % {"n": intcomma(ends[0])}
     return f"{measure} · {means}"

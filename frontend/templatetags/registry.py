@@ -10,7 +10,9 @@ from django.utils.translation import gettext as _
 from dialogues.models import Split
 from frontend.charts.evaluation import ReportedEstimate
 from frontend.pages.learning.training_form import source_name
+from frontend.ui.questions import judged_titles
 from generation.models import Generator
+from projects.models import Project
 
 register = template.Library()
 
@@ -31,6 +33,12 @@ def generator_name(generator: Generator | None) -> str:
 def split_name(split: str) -> str:
     """The label of a split; `all` and names of other data sets are shown unchanged."""
     return str(Split(split).label) if split in Split.values else split
+
+
+@register.filter
+def question_title(key: str, project: Project) -> str:
+    """What the project calls a question or statement; the key of one that it no longer has."""
+    return judged_titles(project).get(key, key) if key else ""
 
 
 @register.simple_tag

@@ -10,11 +10,12 @@ from celery import current_app
 from django.conf import settings
 from django.core.mail import send_mail
 from django.template.loader import render_to_string
-from django.utils import timezone, translation
+from django.utils import translation
 from django.utils.translation import gettext as _
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from common import clock
 from projects.invitations.links import invitation_url
 from projects.models import Invitation, InvitationState, MailState
 
@@ -54,9 +55,7 @@ def send_due_invitations() -> int:
 
 def _due_invitations() -> list[Invitation]:
     rows = Invitation.objects.select_related("project", "made_by")
-    due = rows.filter(
-        state=InvitationState.OPEN, mail_state=MailState.WAITING, mail_due_at__lte=timezone.now()
-    )
+    due = rows.filter(state=InvitationState.OPEN, mail_state=MailState.WAITING, mail_due_at__lte=clock.now())
     return list(due.order_by("mail_due_at")[:AT_ONCE]) if settings.EMAIL_URL else []
 
 
@@ -66,7 +65,7 @@ def _claim(invitation: Invitation) -> bool:
     same = Invitation.objects.filter(
         pk=invitation.pk, mail_state=MailState.WAITING, mail_due_at=due, version=invitation.version
     )
-    return bool(same.update(mail_due_at=timezone.now() + CLAIM))
+    return bool(same.update(mail_due_at=clock.now() + CLAIM))
 
 
 def _send(invitation: Invitation) -> None:
@@ -88,6 +87,6 @@ def _postpone(invitation: Invitation, error: OSError) -> None:
     Invitation.objects.filter(pk=invitation.pk, version=invitation.version).update(
         mail_state=state,
         mail_attempts=attempts,
-        mail_due_at=timezone.now() + FIRST_PAUSE * 2**attempts,
+        mail_due_at=clock.now() + FIRST_PAUSE * 2**attempts,
         mail_error=str(error).replace("\0", "")[:200],
     )

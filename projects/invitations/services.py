@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import timedelta
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -14,6 +15,7 @@ from django.utils.translation import ngettext
 from accounts.mail import is_mail_set_up
 from accounts.models import User
 from accounts.services import create_user, set_preferences
+from common import clock
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.invitations.invitees import MAX_PEOPLE, Invitee, Line, check_invitee
@@ -83,7 +85,8 @@ def _check_request(project: Project, people: Sequence[Invitee], days: int) -> No
         raise Invalid(_("Choose between 1 and %(most)d days.") % {"most": MAX_DAYS}, field="days")
     if not 1 <= len(people) <= MAX_PEOPLE:
         raise Invalid(
-            _("Invite between 1 and %(most)d people at a time.") % {"most": MAX_PEOPLE}, field="people"
+            _("Invite between 1 and %(most)s people at a time.") % {"most": intcomma(MAX_PEOPLE)},
+            field="people",
         )
     lines = [Line(number, one, check_invitee(one)) for number, one in enumerate(people, start=1)]
     mark_known_people(project, lines)
@@ -139,7 +142,7 @@ def _new_invitation(
 
 
 def _send_by_mail(rows: Sequence[Invitation]) -> None:
-    now = timezone.now()
+    now = clock.now()
     for row in rows:
         if row.email:
             row.mail_state, row.mail_due_at, row.mail_attempts, row.mail_error = MailState.WAITING, now, 0, ""
@@ -148,7 +151,7 @@ def _send_by_mail(rows: Sequence[Invitation]) -> None:
 
 @transaction.atomic
 def renew_link(*, project: Project, actor: User, invitation_id: int, version: int) -> Invitation:
-    """A new link for an open invitation; the one before ends. Was it sent by e-mail, the new one is, too.
+    """A new link for an open invitation; the one before ends. If it was sent by e-mail, so is the new one.
 
     version: of the link that is replaced; a second send returns the new one. Raises NotFound, Refusal
     "invitation_gone".

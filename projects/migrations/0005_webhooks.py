@@ -9,62 +9,202 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('projects', '0004_hourly_rate'),
+        ("projects", "0004_hourly_rate"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Webhook',
+            name="Webhook",
             fields=[
-                ('id', models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
-                ('url', models.CharField(max_length=500, verbose_name='address')),
-                ('description', models.CharField(blank=True, max_length=200, verbose_name='description')),
-                ('events', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('dialogue.finished', 'A dialogue is finished'), ('dialogue.reopened', 'A finished dialogue is opened again'), ('label.final', 'A dialogue has a final label'), ('label.reopened', 'A final label is open again'), ('batch.labelled', 'A model labelled a batch'), ('batch.accepted', 'A batch is accepted'), ('batch.returned', 'A batch is returned'), ('batch.reopened', 'The return of a batch is undone'), ('job.ended', 'A job ended'), ('model.promoted', 'Another model writes the candidates'), ('assessment.completed', 'A participant completed the study'), ('webhook.test', 'Test')], max_length=30), size=None)),
-                ('secret', models.TextField(editable=False)),
-                ('secret_version', models.PositiveIntegerField(default=1)),
-                ('previous_secret', models.TextField(blank=True, editable=False)),
-                ('previous_until', models.DateTimeField(null=True)),
-                ('state', models.CharField(choices=[('on', 'On'), ('off', 'Off'), ('removed', 'Removed')], default='on', max_length=7)),
-                ('fault', models.CharField(blank=True, choices=[('failing', 'Too many attempts in a row failed.'), ('gone', 'The receiver answered that this address is gone for good (HTTP 410).')], max_length=7)),
-                ('failures', models.PositiveIntegerField(default=0)),
-                ('failing_since', models.DateTimeField(null=True)),
-                ('paused_until', models.DateTimeField(null=True)),
-                ('leased_until', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('removed_at', models.DateTimeField(null=True)),
-                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='projects.project')),
+                ("id", models.UUIDField(default=uuid.uuid4, primary_key=True, serialize=False)),
+                ("url", models.CharField(max_length=500, verbose_name="address")),
+                ("description", models.CharField(blank=True, max_length=200, verbose_name="description")),
+                (
+                    "events",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[
+                                ("dialogue.finished", "A dialogue is finished"),
+                                ("dialogue.reopened", "A finished dialogue is opened again"),
+                                ("label.final", "A dialogue has a final label"),
+                                ("label.reopened", "A final label is open again"),
+                                ("batch.labelled", "A model labelled a batch"),
+                                ("batch.accepted", "A batch is accepted"),
+                                ("batch.returned", "A batch is returned"),
+                                ("batch.reopened", "The return of a batch is undone"),
+                                ("job.ended", "A job ended"),
+                                ("model.promoted", "Another model writes the candidates"),
+                                ("assessment.completed", "A participant completed the study"),
+                                ("webhook.test", "Test"),
+                            ],
+                            max_length=30,
+                        ),
+                        size=None,
+                    ),
+                ),
+                ("secret", models.TextField(editable=False)),
+                ("secret_version", models.PositiveIntegerField(default=1)),
+                ("previous_secret", models.TextField(blank=True, editable=False)),
+                ("previous_until", models.DateTimeField(null=True)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("on", "On"), ("off", "Off"), ("removed", "Removed")],
+                        default="on",
+                        max_length=7,
+                    ),
+                ),
+                (
+                    "fault",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("failing", "Too many attempts in a row failed."),
+                            ("gone", "The receiver answered that this address is gone for good (HTTP 410)."),
+                        ],
+                        max_length=7,
+                    ),
+                ),
+                ("failures", models.PositiveIntegerField(default=0)),
+                ("failing_since", models.DateTimeField(null=True)),
+                ("paused_until", models.DateTimeField(null=True)),
+                ("leased_until", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("removed_at", models.DateTimeField(null=True)),
+                (
+                    "made_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="webhooks",
+                        to="projects.project",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['created_at'],
+                "ordering": ["created_at"],
             },
         ),
         migrations.CreateModel(
-            name='WebhookDelivery',
+            name="WebhookDelivery",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('type', models.CharField(choices=[('dialogue.finished', 'A dialogue is finished'), ('dialogue.reopened', 'A finished dialogue is opened again'), ('label.final', 'A dialogue has a final label'), ('label.reopened', 'A final label is open again'), ('batch.labelled', 'A model labelled a batch'), ('batch.accepted', 'A batch is accepted'), ('batch.returned', 'A batch is returned'), ('batch.reopened', 'The return of a batch is undone'), ('job.ended', 'A job ended'), ('model.promoted', 'Another model writes the candidates'), ('assessment.completed', 'A participant completed the study'), ('webhook.test', 'Test')], max_length=30)),
-                ('subject', models.CharField(max_length=100)),
-                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('delivered', 'Delivered'), ('failed', 'Failed')], default='waiting', max_length=9)),
-                ('attempts', models.PositiveIntegerField(default=0)),
-                ('waiting_since', models.DateTimeField(default=django.utils.timezone.now)),
-                ('due_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('tried_at', models.DateTimeField(null=True)),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('status', models.PositiveSmallIntegerField(null=True)),
-                ('problem', models.CharField(blank=True, choices=[('answer', 'The receiver answered with an error.'), ('redirect', 'The receiver redirects elsewhere, which is not followed.'), ('timeout', 'The receiver did not answer in time.'), ('unreachable', 'The receiver cannot be reached.'), ('address', 'The address is an internal one, which this installation does not allow.'), ('secret', 'The secret cannot be decrypted: SECRET_KEY has changed. Make a new one.'), ('expired', 'It waited too long while the webhook was off.')], max_length=11)),
-                ('detail', models.CharField(blank=True, max_length=200)),
-                ('milliseconds', models.PositiveIntegerField(null=True)),
-                ('event', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='projects.event')),
-                ('webhook', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='projects.webhook')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "type",
+                    models.CharField(
+                        choices=[
+                            ("dialogue.finished", "A dialogue is finished"),
+                            ("dialogue.reopened", "A finished dialogue is opened again"),
+                            ("label.final", "A dialogue has a final label"),
+                            ("label.reopened", "A final label is open again"),
+                            ("batch.labelled", "A model labelled a batch"),
+                            ("batch.accepted", "A batch is accepted"),
+                            ("batch.returned", "A batch is returned"),
+                            ("batch.reopened", "The return of a batch is undone"),
+                            ("job.ended", "A job ended"),
+                            ("model.promoted", "Another model writes the candidates"),
+                            ("assessment.completed", "A participant completed the study"),
+                            ("webhook.test", "Test"),
+                        ],
+                        max_length=30,
+                    ),
+                ),
+                ("subject", models.CharField(max_length=100)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("waiting", "Waiting"), ("delivered", "Delivered"), ("failed", "Failed")],
+                        default="waiting",
+                        max_length=9,
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("waiting_since", models.DateTimeField(default=django.utils.timezone.now)),
+                ("due_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("tried_at", models.DateTimeField(null=True)),
+                ("ended_at", models.DateTimeField(null=True)),
+                ("status", models.PositiveSmallIntegerField(null=True)),
+                (
+                    "problem",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("answer", "The receiver answered with an error."),
+                            (
+                                "redirect",
+                                "The receiver redirects to another address, and redirects are not followed.",
+                            ),
+                            ("timeout", "The receiver did not answer in time."),
+                            ("unreachable", "The receiver cannot be reached."),
+                            (
+                                "address",
+                                "The address is an internal one, which this installation does not allow.",
+                            ),
+                            (
+                                "secret",
+                                "The secret cannot be decrypted, because SECRET_KEY has changed. Make a new secret.",
+                            ),
+                            ("expired", "It waited for more than three days, because the webhook was off."),
+                        ],
+                        max_length=11,
+                    ),
+                ),
+                ("detail", models.CharField(blank=True, max_length=200)),
+                ("milliseconds", models.PositiveIntegerField(null=True)),
+                (
+                    "event",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="projects.event"
+                    ),
+                ),
+                (
+                    "webhook",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="projects.webhook",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-id'],
-                'indexes': [models.Index(fields=['webhook', '-id'], name='delivery_newest'), models.Index(condition=models.Q(('state', 'waiting')), fields=['webhook', 'subject', 'event'], name='delivery_order'), models.Index(condition=models.Q(('state', 'waiting')), fields=['waiting_since'], name='delivery_waiting'), models.Index(condition=models.Q(('ended_at__isnull', False)), fields=['ended_at'], name='delivery_ended')],
-                'constraints': [models.UniqueConstraint(fields=('webhook', 'event'), name='one_delivery_per_event')],
+                "ordering": ["-id"],
+                "indexes": [
+                    models.Index(fields=["webhook", "-id"], name="delivery_newest"),
+                    models.Index(
+                        condition=models.Q(("state", "waiting")),
+                        fields=["webhook", "subject", "event"],
+                        name="delivery_order",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "waiting")),
+                        fields=["waiting_since"],
+                        name="delivery_waiting",
+                    ),
+                    models.Index(
+                        condition=models.Q(("ended_at__isnull", False)),
+                        fields=["ended_at"],
+                        name="delivery_ended",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("webhook", "event"), name="one_delivery_per_event")
+                ],
             },
         ),
     ]

@@ -13,6 +13,8 @@ from common.refusals import Invalid
 
 LONGEST: Final = 500
 NAT64: Final = IPv6Network("64:ff9b::/96")
+# All that is given out (RFC 4291). Python counts old site-local addresses and translators' own ones as global, too.
+GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 IP = IPv4Address | IPv6Address
 
 
@@ -21,7 +23,8 @@ def is_internal(ip: IP) -> bool:
     inner = _wrapped(ip)
     if inner is not None:
         return is_internal(inner)
-    return not ip.is_global or ip.is_multicast
+    is_outside = isinstance(ip, IPv6Address) and ip not in GLOBAL_UNICAST
+    return is_outside or not ip.is_global or ip.is_multicast
 
 
 def is_allowed(ip: IP) -> bool:
@@ -58,7 +61,9 @@ def check_url(text: str) -> str:
         )
     if url.scheme == "http" and not settings.WEBHOOK_NETWORKS:
         raise Invalid(
-            _("The address does not begin with https://."), _("Give the receiver TLS."), field="url"
+            _("The address does not begin with https://."),
+            _("Set up TLS for the receiver, and enter its https:// address."),
+            field="url",
         )
     host, literal = url.host, _literal(url.host)
     is_inner_name = host == "localhost" or host.endswith(".localhost")

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from common.refusals import NotFound
@@ -29,6 +29,10 @@ def deliveries_of(webhook: Webhook, **filters: str) -> QuerySet[WebhookDelivery]
 
 
 def delivery_counts(webhook: Webhook) -> dict[str, int]:
-    """How many deliveries are in each state."""
-    counts = {state: Count("pk", filter=Q(state=state)) for state in DeliveryState.values}
-    return WebhookDelivery.objects.filter(webhook=webhook).aggregate(**counts)
+    """How many deliveries are in each state. The many that arrived are counted in an index, without their rows."""
+    rows = WebhookDelivery.objects.filter(webhook=webhook).order_by()
+    waiting, failed = (
+        rows.filter(state=state).count() for state in (DeliveryState.WAITING, DeliveryState.FAILED)
+    )
+    others = max(0, rows.count() - waiting - failed)
+    return {DeliveryState.WAITING: waiting, DeliveryState.FAILED: failed, DeliveryState.DELIVERED: others}

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
+from common import clock
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotFound, Refusal
 from projects.locking import lock_project
@@ -61,7 +61,7 @@ def create_webhook(
         raise Refusal(
             "too_many",
             _("A project has at most %(most)d webhooks.") % {"most": MOST},
-            _("Remove one, or let a receiver pass events on."),
+            _("Remove one, or let one receiver pass the events on to others."),
         )
     about: dict[str, Any] = {"url": url, "events": chosen, "description": description.strip()[:200]}
     row, secret = Webhook(id=webhook_id, project=project, made_by=actor, **about), new_secret()
@@ -114,7 +114,7 @@ def switch_webhook(*, webhook: Webhook, actor: User, on: bool) -> Webhook:
         fresh: dict[str, Any] = {"fault": "", "failures": 0, "failing_since": None, "paused_until": None}
         move(row, to=state, moves=MOVES, project=row.project, actor=actor, **fresh)
         if on:
-            _waiting(row).update(due_at=timezone.now())
+            _waiting(row).update(due_at=clock.now())
     return row
 
 
@@ -131,11 +131,11 @@ def rotate_secret(*, webhook: Webhook, actor: User, version: int) -> tuple[Webho
     if row.secret_version != version:
         raise Refusal(
             "changed_meanwhile",
-            _("The webhook has got another secret in the meantime."),
+            _("Somebody has made another secret in the meantime."),
             _("Reload the page and look again before you decide."),
         )
     secret = new_secret()
-    row.previous_secret, row.previous_until = row.secret, timezone.now() + OVERLAP
+    row.previous_secret, row.previous_until = row.secret, clock.now() + OVERLAP
     row.secret, row.secret_version = seal_secret(row, secret), version + 1
     row.save(update_fields=["secret", "secret_version", "previous_secret", "previous_until"])
     record(row, kind="webhook_secret", project=row.project, actor=actor, data={"version": row.secret_version})
@@ -155,7 +155,7 @@ def _end_webhook(webhook: Webhook, actor: User) -> None:
     if row.state != WebhookState.REMOVED:
         nothing: dict[str, Any] = {"secret": "", "previous_secret": "", "events": []}
         removed = WebhookState.REMOVED
-        project, now = webhook.project, timezone.now()
+        project, now = webhook.project, clock.now()
         move(row, to=removed, moves=MOVES, project=project, actor=actor, removed_at=now, **nothing)
 
 
@@ -189,7 +189,7 @@ def replay_deliveries(
         check_repeat(earlier.data, **about)
         return int(earlier.data["count"])
     chosen = _chosen_deliveries(row, deliveries, all_failed=all_failed)
-    now = timezone.now()
+    now = clock.now()
     waiting = DeliveryState.WAITING
     count = chosen.exclude(state=waiting).update(
         state=waiting, attempts=0, waiting_since=now, due_at=now, ended_at=None
@@ -207,7 +207,7 @@ def _chosen_deliveries(
         oldest = rows.filter(state=DeliveryState.FAILED).order_by("event_id")[:REPLAYED_AT_ONCE]
         return rows.filter(pk__in=oldest.values("pk"))
     if not deliveries:
-        raise Invalid(_("Name the deliveries, or all that failed."), field="deliveries")
+        raise Invalid(_("Name the deliveries to send again, or choose all that failed."), field="deliveries")
     chosen = rows.filter(pk__in=deliveries)
     if chosen.count() != len(set(deliveries)):
         raise NotFound(_("One of these deliveries does not exist."), _("Load the list again."))

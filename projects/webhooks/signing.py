@@ -6,8 +6,7 @@ import hmac
 import secrets
 from collections.abc import Iterator
 
-from django.utils import timezone
-
+from common import clock
 from common.sealing import seal, unseal
 from projects.models import Webhook
 
@@ -31,7 +30,7 @@ def secrets_of(webhook: Webhook) -> list[str]:
 
 def _sealed(webhook: Webhook) -> Iterator[str]:
     yield webhook.secret
-    if webhook.previous_secret and webhook.previous_until and timezone.now() < webhook.previous_until:
+    if webhook.previous_secret and webhook.previous_until and clock.now() < webhook.previous_until:
         yield webhook.previous_secret
 
 
@@ -44,7 +43,7 @@ def sign(secret: str, id: str, timestamp: int, body: bytes) -> str:
 
 def signature_headers(signing: list[str], id: str, body: bytes) -> dict[str, str]:
     """signing: the secrets; the receiver needs to know one of them."""
-    timestamp = int(timezone.now().timestamp())
+    timestamp = int(clock.now().timestamp())
     return {
         "webhook-id": id,
         "webhook-timestamp": str(timestamp),

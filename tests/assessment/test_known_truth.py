@@ -4,6 +4,7 @@ The report must find the careless ones, the order of the systems, and the same i
 """
 
 import random
+import time
 from uuid import uuid4
 
 import pytest
@@ -85,8 +86,16 @@ class Script:
         stored = self.client.post("/join/truth/turns/", body, content_type="application/json")
         assert stored.status_code == 201, stored.content
         calls.fetch_reply(turn_id=Turn.objects.get(pk=turn).pk, worker="worker-1")
-        status = self.client.get(f"/join/truth/turns/{turn}/", headers={"Accept": "application/json"}).json()
-        assert status == {"state": "replied", "reply": "I see. And then?"}
+        assert self.wait_for_reply(turn) == {"state": "replied", "reply": "I see. And then?"}
+
+    def wait_for_reply(self, turn: str) -> dict[str, object]:
+        """The state of a turn once it is another one than waiting, asked for as often as the server says."""
+        while True:
+            answer = self.client.get(f"/join/truth/turns/{turn}/", headers={"Accept": "application/json"})
+            status: dict[str, object] = answer.json()
+            if status["state"] != "waiting":
+                return status
+            time.sleep(answer.json()["retry_after_ms"] / 1000)
 
     def ratings(self, system: System) -> dict[str, int]:
         """What this person finds; the careless one does not look at what they rate."""

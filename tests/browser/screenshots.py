@@ -277,7 +277,8 @@ def _model_from_elsewhere(demo: Any, eric: Any) -> Any:
     """
     from django.conf import settings
 
-    from preference.registry.files import files_in, models_root, sha256_of
+    from preference.registry.files import models_root
+    from preference.registry.hashing import files_in, sha256_of
     from preference.registry.incoming import read_trained_folder
     from preference.registry.services.incoming import Origin
     from preference.runs.services.registration import TrainingResult, register_elsewhere

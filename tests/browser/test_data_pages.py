@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from accounts.models import User
 from dialogues.models import Dialogue
 from projects.models import Project
 from tests.browser.conftest import ROUTED, SignedIn
+from tests.processes import PATIENCE
 
 ROWS = [
     {"conversation": [{"utterance": "你好 <b>hi</b>"}, {"utterance": "Hello", "response_candidates": ["Hello", "Hm"]}]},
@@ -83,6 +85,45 @@ def test_the_keys_of_a_json_file_are_chosen_on_the_page(page: Page, tmp_path: Pa
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_text("Every row was imported.")).to_be_visible()
     assert Dialogue.objects.count() == 4
+
+
+def test_a_preview_that_arrives_while_a_key_is_typed_or_selected_changes_neither(
+    page: Page, tmp_path: Path
+) -> None:
+    held: list[Route] = []
+    path = tmp_path / "film.json"
+    path.write_text(json.dumps([{"lines": [{"who": "Ann", "said": "Hi", "note": "first"}]}] * 4, indent=1))
+    page.set_input_files("[name=file]", path)
+    turns = page.locator("#import-preview li")
+    expect(turns).to_have_text(re.compile("Ann.*Hi", re.DOTALL))
+    speaker, text = page.get_by_label("Speaker", exact=True), page.get_by_label("Text", exact=True)
+
+    def answer_held() -> None:
+        until = time.monotonic() + 15 * PATIENCE
+        while not held:
+            assert time.monotonic() < until
+            page.wait_for_timeout(10)
+        with page.expect_response(re.compile("map_speaker=&")):
+            held.pop().continue_()
+
+    page.route(re.compile("/look/.*map_speaker=&"), lambda route: held.append(route))
+    speaker.fill("")
+    text.select_text()
+    answer_held()
+    expect(turns).to_have_text(re.compile("^A .*Hi", re.DOTALL))
+    page.keyboard.type("who")
+    expect(text).to_have_value("who")  # the selection was kept, so typing replaces it
+
+    speaker.focus()
+    speaker.press("x")
+    answer_held()
+    page.wait_for_timeout(100)
+    expect(speaker).to_have_value("x")
+    expect(turns).to_have_text(re.compile("^A .*Hi", re.DOTALL))
+    speaker.press("Backspace")
+    text.focus()  # no value has changed, but the last preview was dropped
+    answer_held()
+    expect(turns).to_have_text(re.compile("^A .*Ann", re.DOTALL))
 
 
 def test_a_late_answer_about_another_format_is_not_shown(page: Page, file: Path) -> None:

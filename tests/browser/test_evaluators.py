@@ -14,7 +14,7 @@ from jobs.models import Job, JobState, Worker
 from preference.data.models.snapshots import Snapshot
 from preference.evaluators.models import ScoringRun
 from preference.evaluators.selectors.assessments import assessments_of, most_uncertain_first
-from preference.registry.files import files_in, sha256_of
+from preference.registry.hashing import files_in, sha256_of
 from preference.registry.models import ModelKind, RegisteredModel
 from preference.runs.files import folder_of_run
 from preference.runs.services.registration import TrainingResult, register_model

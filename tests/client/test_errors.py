@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -24,7 +25,10 @@ from lapidary import (
     ScopeMissing,
     ServerTooNew,
     ServerTooOld,
+    TooLarge,
+    TooManyRequests,
 )
+from lapidary.downloads import download
 from lapidary.errors import BY_CODE
 from lapidary.rows import Dialogue
 from lapidary.version import HEADER, check_api_version
@@ -86,6 +90,8 @@ def test_settings_people_and_questions(
         "ann": ["controller"],
         "bea": ["annotator"],
     }
+    with pytest.raises(NotFound):
+        mine.remove_person("ann?")  # and not ann
     mine.remove_person("ann")
     assert {each.username for each in mine.people()} == {"mara", "bea"}
 
@@ -97,12 +103,14 @@ def test_a_server_that_is_away_is_named() -> None:
 
 
 class OtherServer(BaseHTTPRequestHandler):
+    """Answers as a proxy does by itself, with the status that the address begins with."""
+
     def do_GET(self) -> None:
-        self.send_response(301 if "/moved/" in self.path else 200)
+        status = self.path.split("/")[1]
+        self.send_response(int(status) if status.isdecimal() else 200)
         self.send_header("Location", "https://lapidary.example/")
+        self.send_header("Retry-After", "3")
         self.send_header("Content-Length", "2")
-        if "/moved/" in self.path:
-            self.send_header(HEADER, API_VERSION)
         self.end_headers()
         self.wfile.write(b"{}")
 
@@ -121,9 +129,27 @@ def other_server() -> Iterator[str]:
 def test_another_server_is_noticed(other_server: str) -> None:
     with Client(other_server, "t") as client, pytest.raises(ServerTooOld, match="or not a Lapidary server"):
         client.me()
-    moved = Client(f"{other_server}/moved", "t")
+    moved = Client(f"{other_server}/301", "t")
     with moved as client, pytest.raises(lapidary.Problem, match="redirects to http"):
         client.me()
+
+
+@pytest.mark.parametrize(
+    "status, error, waits",
+    [(401, BadToken, []), (403, NotAllowed, []), (413, TooLarge, []), (429, TooManyRequests, [3, 3])],
+)
+def test_what_a_proxy_refuses_is_not_taken_for_an_old_server(
+    status: int, error: type[lapidary.Problem], waits: list[float], other_server: str, tmp_path: Path
+) -> None:
+    """Also when a file is downloaded: the server did answer."""
+    slept: list[float] = []
+    retries = Retries(tries=3, pause=0.01, sleep=slept.append)
+    with Client(f"{other_server}/{status}", "t", retries=retries) as client:
+        with pytest.raises(error):
+            client.me()
+        with pytest.raises(error):
+            download(client._transport, "exports/1/file/", tmp_path / "rows.jsonl", progress=False)
+    assert slept == waits * 2
 
 
 def test_the_version_is_that_of_the_api() -> None:
@@ -161,3 +187,31 @@ def test_pauses_grow_and_end() -> None:
     )
     retries.wait(1, asked=7)
     assert pauses[-1] == 7
+
+
+def test_a_study_has_no_settings_in_the_api(connects: Connects, project: Project) -> None:
+    study = connects().create_project("study", "live-assessment")
+    with pytest.raises(lapidary.LapidaryError, match="protocol assessment"):
+        study.update_settings(overlap=2)
+    with pytest.raises(NotFound, match="no such model"):
+        study.promote("any")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "lapidary.example", "ftp://lapidary.example", "https://", "https://ann:x@here"]
+)
+def test_a_wrong_address_is_refused_at_once(url: str) -> None:
+    with pytest.raises(lapidary.LapidaryError, match="It looks like https://") as refused:
+        Client(url, "t")
+    assert "ann" not in str(refused.value)
+
+
+@pytest.mark.parametrize("token", ["", " ", "secret\nsecret", "sécret", "my secret"])
+def test_no_error_shows_a_token(token: str) -> None:
+    with pytest.raises(lapidary.LapidaryError, match="not a token") as refused:
+        Client("https://lapidary.example", token)
+    assert "cret" not in str(refused.value)
+
+
+def test_a_token_may_end_with_its_line(connects: Connects, token: str) -> None:
+    assert connects(token=f"{token}\n").me().username == "mara"

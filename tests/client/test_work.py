@@ -6,14 +6,18 @@ from hashlib import sha256
 from pathlib import Path
 from uuid import UUID
 
+import datasets
+import pandas
 import pytest
 from pytest_django import Settings
 
 from lapidary import FileDamaged, NotAModel, Snapshot, WorkFailed, WorkTakesLonger
+from lapidary.exports import _dataset, _frame
 from lapidary.transport import Transport
 from lapidary.uploads import read_model_folder, upload
-from preference.registry.files import sha256_of_files
+from preference.registry.hashing import sha256_of_files
 from preference.registry.incoming import list_files
+from preference.registry.upload_pieces import pieces_of_uploads
 from preference.registry.uploads import find_upload
 from projects.models import Event, Project
 from tests.client.broken_line import BrokenLine
@@ -62,6 +66,16 @@ def test_exports_are_tables(connects: Connects, project: Project) -> None:
     assert list(frame["dialogue_id"]) == list(table["dialogue_id"])
 
 
+def test_a_table_keeps_ids_and_columns_of_later_rows(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"id": "007", "text": "a"}\n{"id": "008", "language": "en"}\n', encoding="utf-8")
+    rows = {"id": ["007", "008"], "text": ["a", None], "language": [None, "en"]}
+    assert _dataset(datasets, path).to_dict() == rows
+    frame = _frame(pandas, path)
+    assert list(frame.columns) == list(rows)
+    assert list(frame["id"]) == rows["id"]
+
+
 def test_a_snapshot_is_pulled_over_a_broken_line(
     connects: Connects, project: Project, line: BrokenLine, tmp_path: Path
 ) -> None:
@@ -89,6 +103,20 @@ def test_a_damaged_download_is_noticed(connects: Connects, project: Project, tmp
     assert taken.pull(tmp_path, progress=False) == tmp_path
 
 
+def test_what_arrived_whole_before_is_not_downloaded_again(
+    connects: Connects, project: Project, tmp_path: Path
+) -> None:
+    taken = frozen(connects, project, 3)
+    taken.pull(tmp_path, progress=False)
+    (tmp_path / "dialogues.jsonl").rename(tmp_path / "dialogues.jsonl.part")
+    (tmp_path / "dialogues.jsonl.part-etag").write_text(f'"{taken.sha256}"')
+    downloads = Event.objects.filter(kind="downloaded", data__file="dialogues.jsonl")
+    assert downloads.count() == 1
+    taken.pull(tmp_path, progress=False)
+    assert downloads.count() == 1
+    assert (tmp_path / "dialogues.jsonl").is_file()
+
+
 def test_a_model_is_pushed_over_a_broken_line(
     connects: Connects,
     server: Stack,
@@ -110,7 +138,7 @@ def test_a_model_is_pushed_over_a_broken_line(
     settings.MODELS_ROOT = server.folder / "files" / "models"
     arrived = find_upload(project, UUID(sent))
     assert arrived is not None
-    assert arrived.complete == sorted(folder.files)
+    assert all(file.is_whole for file in pieces_of_uploads().arrivals(arrived).values())
     assert upload(transport, project.slug, folder, progress=False) == sent
 
 
@@ -155,4 +183,9 @@ def test_the_client_and_the_server_hash_a_model_alike(run7b: Path) -> None:
 
 def test_a_folder_without_a_model_is_not_sent(tmp_path: Path) -> None:
     with pytest.raises(NotAModel, match="has no config"):
+        read_model_folder(tmp_path)
+    blob = tmp_path / "blob"
+    blob.write_text("{}")
+    (tmp_path / "config.json").symlink_to(blob)  # as in the cache of the Hub's library
+    with pytest.raises(NotAModel, match="are links"):
         read_model_folder(tmp_path)

@@ -99,7 +99,7 @@ DEFECTS = (
     Defect(
         "a lease that is renewed between listing and locking is reaped",
         LEASES,
-        "over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=timezone.now())",
+        "over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=clock.now())",
         "over.filter(pk=assignment_id, state__in=HELD)",
         (LABEL_CLAIMS, CLAIMS),
     ),

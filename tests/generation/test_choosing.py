@@ -64,9 +64,15 @@ def test_of_replies_that_differ_by_a_word_one_is_kept() -> None:
         ("Yes!", "yes.", True),
         ("我昨天去了公园散步。", "我昨天去了公园跑步。", True),
         ("我昨天去了公园散步。", "你家的猫多大了？", False),
+        ("I am fine.", "I am fine. And you?", True),
+        ("And you? I am fine.", "I am fine", True),
+        ("我昨天去了公园散步。", "我昨天去了公园散步。你呢？", True),
+        ("Yes.", "Yes. I went there with my sister.", False),
+        ("I am fine.", "I am fine. And you? It is late.", False),
+        ("I paid 3.50 for it.", "I paid 3.50 for it. Was that too much?", True),
     ],
 )
-def test_alike_means_a_word_at_most(one: str, other: str, alike: bool) -> None:
+def test_alike_means_a_word_or_a_sentence_at_most(one: str, other: str, alike: bool) -> None:
     assert are_alike(one, other) == alike
 
 

@@ -10,7 +10,7 @@ from django.utils import translation
 import generation.backends
 from generation.models import CandidateRequest, RequestState
 from generation.selectors import describe_request, translate_sentences
-from generation.sentences import PATTERNS, SENTENCES
+from generation.sentences import OF_FILES, PATTERNS, SENTENCES
 from projects.models import Project
 from tests.candidate_requests import create_dialogue, create_request
 
@@ -35,6 +35,12 @@ def test_a_listed_sentence_is_said_by_a_backend(said_by_backends: str, sentence:
 def test_the_words_of_a_pattern_are_said_by_a_backend(said_by_backends: str, pattern: str) -> None:
     for words in re.split(r"%\(\w+\)s", pattern):
         assert words.strip(" .") in said_by_backends
+
+
+@pytest.mark.parametrize("pattern", OF_FILES)
+def test_the_words_about_files_are_said_where_files_are_fetched(pattern: str) -> None:
+    places = [Path("common/storage/object_store.py"), *Path("preference/registry").glob("*.py")]
+    assert any(pattern in place.read_text() for place in places)
 
 
 def test_what_differs_in_a_sentence_stays_as_it_is() -> None:

@@ -14,6 +14,7 @@ from jobs import worker_probe
 from jobs.models import Worker
 from jobs.selectors import ALIVE_FOR
 from jobs.services import record_heartbeat
+from jobs.tasks import dead_neighbours
 from tests.processes import ROOT, database_url
 
 HERE = f"{socket.gethostname()}-1"
@@ -30,7 +31,8 @@ def run_check(address: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_of_this_machine_is_alive_while_its_heartbeat_is_fresh() -> None:
-    record_heartbeat(name=f"x{HERE}", queues=["gpu"], details={})
+    for other in (f"x{HERE}", f"{socket.gethostname()}-2-1"):
+        record_heartbeat(name=other, queues=["gpu"], details={})
     assert "No worker of this machine" in run_check(database_url()).stderr
     record_heartbeat(name=HERE, queues=["gpu"], details={})
     Worker.objects.update(seen_at=timezone.now() + timedelta(hours=1))  # fresh, however busy this machine is
@@ -48,3 +50,12 @@ def test_a_database_that_is_away_is_named() -> None:
 
 def test_a_heartbeat_is_fresh_for_as_long_as_elsewhere() -> None:
     assert timedelta(seconds=worker_probe.ALIVE_SECONDS) == ALIVE_FOR
+
+
+def test_a_worker_of_a_machine_with_a_longer_name_is_not_taken_for_a_dead_one() -> None:
+    host, gone = socket.gethostname(), 2**22 + 7  # no process has this number
+    alive = [f"{host}-{os.getppid()}", f"{host}-2-{gone}", f"x{host}-{gone}", f"{host}-"]
+    assert dead_neighbours([*alive, f"{host}-{gone}", f"{host}-{os.getpid()}"]) == [
+        f"{host}-{gone}",
+        f"{host}-{os.getpid()}",
+    ]

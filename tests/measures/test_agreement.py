@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from measures.agreement import fleiss_kappa, krippendorff_alpha, percent_agreement, randolph_kappa
 from measures.icc import icc
-from measures.pairs import cohen_kappa, confusion_between, confusion_by_pair, confusion_of_pairs
+from measures.pairs import (
+    clustered_cohen_kappa,
+    cohen_kappa,
+    confusion_between,
+    confusion_by_pair,
+    confusion_of_pairs,
+)
 from measures.raters import rater_bias, z_scores
 from measures.ratings import ratings_from_matrix, ratings_from_triples
 from measures.voting import majority, majority_codes, median_vote
@@ -111,6 +117,27 @@ def test_the_linear_kappa_joins_the_cuts_between_categories() -> None:
 def test_cohens_kappa_of_nothing_and_of_one_category_is_none() -> None:
     assert cohen_kappa(np.zeros((2, 2), int)).value is None
     assert cohen_kappa(np.array([[4, 0], [0, 0]])).value is None
+
+
+def test_cohens_kappa_by_cluster_has_the_same_value_and_the_width_of_its_clusters() -> None:
+    table = np.array([[106, 10, 4], [22, 28, 10], [2, 12, 6]])
+    one, other = np.repeat(np.indices((3, 3)).reshape(2, -1), table.ravel(), axis=1)
+    alone, plain = clustered_cohen_kappa(one, other, range(200)), cohen_kappa(table)
+    assert alone.value == pytest.approx(plain.value)
+    assert alone.low == pytest.approx(plain.low, abs=0.02)
+    # Every item four times, as one cluster: no more is known than from one of them.
+    fourfold = clustered_cohen_kappa(np.tile(one, 4), np.tile(other, 4), [*range(200)] * 4)
+    assert fourfold.n == 800
+    assert fourfold.value == pytest.approx(alone.value)
+    assert fourfold.low == pytest.approx(alone.low)
+
+
+def test_cohens_kappa_by_cluster_is_none_where_it_is_undefined() -> None:
+    always = np.ones(4, int)
+    assert clustered_cohen_kappa(always, always, [1, 1, 2, 2]).value is None
+    assert clustered_cohen_kappa(always[:0], always[:0], []).value is None
+    with pytest.raises(ValueError, match="two ratings and a cluster"):
+        clustered_cohen_kappa(always, always, [1, 2])
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,13 @@ def test_six_of_six_contexts_are_the_fewest_that_show_a_difference() -> None:
     assert better_on_same_contexts(LOW, HIGH) == 1.0
 
 
+def test_one_context_with_a_difference_is_one_of_two_signs() -> None:
+    one, other = {1: 4.0, 2: 3.0}, {1: 2.0, 2: 3.0}
+    assert (better_on_same_contexts(one, other), better_on_same_contexts(other, one)) == (0.5, 1.0)
+    (found,) = compare_systems({"A": one, "B": other}, is_paired=True)
+    assert (found.better, found.p, found.n) == ("A", 1.0, 2)
+
+
 def test_only_contexts_of_both_count() -> None:
     assert better_on_same_contexts({**HIGH, 7: 0.0}, {**LOW, 8: 2.0}) == pytest.approx(1 / 64)
 

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -27,7 +28,7 @@ def plan_dialogues(
     """
     if not 1 <= count <= MAX_PLANNED:
         raise Invalid(
-            _("Between 1 and %(limit)d dialogues can be planned at once.") % {"limit": MAX_PLANNED},
+            _("Between 1 and %(limit)s dialogues can be planned at once.") % {"limit": intcomma(MAX_PLANNED)},
             field="count",
         )
     if project.protocol != Protocol.AUTHORING:

@@ -4,6 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from rapidfuzz.distance import Levenshtein
 
@@ -45,8 +46,8 @@ def clean_text(text: str, limit: int) -> str:
         )
     if len(text) > limit:
         raise Invalid(
-            _("The utterance has %(n)d characters; this project allows %(limit)d.")
-            % {"n": len(text), "limit": limit},
+            _("The utterance has %(n)s characters; this project allows %(limit)s.")
+            % {"n": intcomma(len(text)), "limit": intcomma(limit)},
             _("Shorten it; your text is still in the input."),
             reason="too_long",
             limit=limit,

@@ -192,6 +192,11 @@ def controller_progress(controller: User, sample: Sample) -> ControllerProgress:
     )
 
 
+def count_left(controller: User, sample: Sample, reviewed: Sequence[ReviewedItem]) -> int:
+    """Dialogues that the controller can still judge: neither their own work nor judged by enough others."""
+    return _cells(controller, sample, reviewed).count(OPEN)
+
+
 def _cells(controller: User, sample: Sample, reviewed: Sequence[ReviewedItem]) -> str:
     labelled = Task.objects.filter(labelled_by(controller), drawn__sample=sample)
     own_work = set(labelled.values_list("pk", flat=True))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -78,11 +79,11 @@ def _check_complete(states: Sequence[str]) -> None:
         raise Refusal(
             "not_complete",
             ngettext(
-                "%(n)d dialogue of this batch has no final label yet.",
-                "%(n)d dialogues of this batch have no final label yet.",
+                "%(n)s dialogue of this batch has no final label yet.",
+                "%(n)s dialogues of this batch have no final label yet.",
                 missing,
             )
-            % {"n": missing},
+            % {"n": intcomma(missing)},
             _("It is sealed automatically once every dialogue has its final label."),
             details={"missing": missing},
         )

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -115,8 +116,8 @@ def _decided_progress(sample: Sample) -> SampleProgress:
     if progress.decision is BatchVerdict.OPEN:
         raise Refusal(
             "not_decided",
-            _("%(judged)d of %(all)d dialogues are judged, and the rest can still change the verdict.")
-            % {"judged": progress.judged, "all": progress.sample},
+            _("%(judged)s of %(all)s dialogues are judged, and the rest can still change the verdict.")
+            % {"judged": intcomma(progress.judged), "all": intcomma(progress.sample)},
             _("Judge more dialogues first."),
             details={"judged": progress.judged, "sample": progress.sample},
         )

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -101,9 +102,9 @@ class Fields:
             self.add_problem(name, _("This should be a list."), _("Begin each of its items with “- ”."))
             return []
         if len(value) > most:
-            counts = {"n": len(value), "most": most}
+            counts = {"n": intcomma(len(value)), "most": intcomma(most)}
             self.add_problem(
-                name, _("%(n)d items are too many.") % counts, _("Use at most %(most)d of them.") % counts
+                name, _("%(n)s items are too many.") % counts, _("Use at most %(most)s of them.") % counts
             )
         return value[:most]
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 
 from annotation.labelling.schema.errors import Path, ProblemCollector
@@ -26,9 +27,9 @@ def read_yaml(text: str) -> QuestionSchema:
     """Read a schema from YAML. Raises InvalidSchema with every problem and its line."""
     problems = ProblemCollector({})
     if len(text) > MAX_TEXT:
-        counts = {"n": len(text), "most": MAX_TEXT}
+        counts = {"n": intcomma(len(text)), "most": intcomma(MAX_TEXT)}
         problems.add(
-            (), _("The text has %(n)d characters.") % counts, _("At most %(most)d are allowed.") % counts
+            (), _("The text has %(n)s characters.") % counts, _("At most %(most)s are allowed.") % counts
         )
         problems.raise_if_any()
     content = parse_yaml(text, problems)

@@ -7,13 +7,13 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Left
-from django.utils import timezone
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Stage, Submission
 from annotation.labelling.schema.answers import differing_paths
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task, TaskState
+from common import clock
 from dialogues.models import Dialogue, Utterance
 from dialogues.selectors import OPENING_CHARS
 from projects.models import Project
@@ -95,9 +95,9 @@ def seconds_left(assignment: Assignment) -> float:
     """Seconds until the minimum reading time is over; 0 for a revision."""
     if assignment.state == AssignmentState.SUBMITTED:
         return 0.0
-    served = assignment.served_at or timezone.now()
+    served = assignment.served_at or clock.now()
     minimum = assignment.project.labelling.min_seconds
-    return max(0.0, round(minimum - (timezone.now() - served).total_seconds(), 1))
+    return max(0.0, round(minimum - (clock.now() - served).total_seconds(), 1))
 
 
 def live_submissions(user: User, project: Project) -> QuerySet[Submission]:

@@ -66,16 +66,18 @@ FOR NO KEY UPDATE OF assignment, task
 """  # noqa: S608 - names of columns
 
 # In SQL because it saves an eighth of a labelled dialogue's CPU: two statements in one, and an update of rows selected
-# with SKIP LOCKED. Without that, two submissions of one person at once would wait for each other's assignment.
+# with SKIP LOCKED. Without that, two submissions of one person at once would wait for each other's assignment. The
+# array is selected once. With IN, PostgreSQL may select again for every row of the table while its statistics say that
+# the table is empty; with a thousand labels stored, that takes a second.
 DELETE_DRAFT_AND_START_NEXT = """
 WITH draft AS (DELETE FROM annotation_labeldraft WHERE assignment_id = %(assignment)s)
 UPDATE annotation_assignment SET served_at = %(now)s
-WHERE %(is_first)s AND id IN (
+WHERE %(is_first)s AND id = ANY (ARRAY(
     SELECT id FROM annotation_assignment
     WHERE annotator_id = %(annotator)s AND project_id = %(project)s
         AND state = 'active' AND served_at IS NULL AND id <> %(assignment)s
     FOR NO KEY UPDATE SKIP LOCKED
-)
+))
 """
 
 

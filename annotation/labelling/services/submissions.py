@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -28,6 +27,7 @@ from annotation.tasks.models.work import ASSIGNMENT_MOVES, Assignment, Assignmen
 from annotation.tasks.selectors.assignments import assignment_not_found
 from annotation.tasks.services.assignment import check_still_annotates, ensure_held, release
 from annotation.tasks.services.reasons import clean_reason
+from common import clock
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
 from projects.models import Event
@@ -202,7 +202,7 @@ def _invalid_answers(problems: Sequence[AnswerProblem]) -> Invalid:
 def _labelled_at(assignment: Assignment, waited_ms: int) -> datetime:
     """When the person sent the labels: the time in the outbox before now, but not before the dialogue was served."""
     served = assignment.served_at or assignment.claimed_at
-    return max(served, timezone.now() - timedelta(milliseconds=max(0, waited_ms)))
+    return max(served, clock.now() - timedelta(milliseconds=max(0, waited_ms)))
 
 
 def _check_time(assignment: Assignment, labelled_at: datetime) -> None:
@@ -284,7 +284,7 @@ def _supersede_live_submission(assignment: Assignment) -> Submission | None:
     live = Submission.objects.filter(assignment=assignment, superseded_at=None).defer("answers", "trace")
     before = live.first()
     if before:
-        before.superseded_at = timezone.now()
+        before.superseded_at = clock.now()
         before.save(update_fields=["superseded_at"])
     return before
 
@@ -308,7 +308,7 @@ def serve(*, assignment: Assignment) -> Assignment:
     Safe to repeat.
     """
     if assignment.served_at is None:
-        now = timezone.now()
+        now = clock.now()
         Assignment.objects.filter(pk=assignment.pk, served_at=None).update(served_at=now)
         assignment.served_at = now
     if shows_others(assignment):

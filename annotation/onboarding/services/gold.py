@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
@@ -88,10 +89,13 @@ def _checked_texts(explanation: str, remarks: Mapping[str, str]) -> dict[str, An
     explanation = _clean(explanation)
     if any(len(text) > MAX_EXPLANATION for text in (explanation, *cleaned.values())):
         raise Invalid(
-            _("An explanation has at most %(n)d characters.") % {"n": MAX_EXPLANATION}, field="explanation"
+            _("An explanation has at most %(n)s characters.") % {"n": intcomma(MAX_EXPLANATION)},
+            field="explanation",
         )
     if len(cleaned) > MAX_REMARKS:
-        raise Invalid(_("At most %(n)d answers can be explained.") % {"n": MAX_REMARKS}, field="remarks")
+        raise Invalid(
+            _("At most %(n)s answers can be explained.") % {"n": intcomma(MAX_REMARKS)}, field="remarks"
+        )
     return {"explanation": explanation, "remarks": cleaned}
 
 

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -124,7 +125,7 @@ def _checked_text(text: str) -> str:
     if not text:
         raise Invalid(_("Write something first."), field="text")
     if len(text) > MAX_TEXT:
-        raise Invalid(_("A message has at most %(n)d characters.") % {"n": MAX_TEXT}, field="text")
+        raise Invalid(_("A message has at most %(n)s characters.") % {"n": intcomma(MAX_TEXT)}, field="text")
     return text
 
 

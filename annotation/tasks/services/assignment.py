@@ -28,6 +28,7 @@ from annotation.tasks.models.work import (
 )
 from annotation.tasks.selectors.assignments import DEFERRED_TEXTS, assignment_not_found
 from annotation.tasks.selectors.settings import work_settings
+from common import clock
 from common.refusals import NotAllowed, Refusal
 from dialogues.models import DIALOGUE_MOVES, DialogueState
 from projects.models import Membership, Project, Protocol
@@ -42,7 +43,7 @@ REAP_AT_ONCE = 500
 
 def lease_end(settings: WorkSettings) -> datetime:
     """When an assignment that is taken or renewed now expires."""
-    return timezone.now() + timedelta(minutes=settings.lease_minutes)
+    return clock.now() + timedelta(minutes=settings.lease_minutes)
 
 
 def lock_assignment(*, annotator: User, assignment_id: int, protocol: str = "") -> Assignment:
@@ -103,7 +104,7 @@ def _may_annotate(person: User, project: Project, roles: Iterable[str] | None) -
 
 
 def _renew(assignment: Assignment, settings: WorkSettings) -> None:
-    assignment.lease_until, assignment.touched_at = lease_end(settings), timezone.now()
+    assignment.lease_until, assignment.touched_at = lease_end(settings), clock.now()
     assignment.save(update_fields=["lease_until", "touched_at"])
 
 
@@ -116,7 +117,7 @@ def _take_up(assignment: Assignment, settings: WorkSettings) -> None:
         AssignmentState.ACTIVE,
         actor=assignment.annotator,
         lease_until=lease_end(settings),
-        touched_at=timezone.now(),
+        touched_at=clock.now(),
     )
 
 
@@ -167,10 +168,8 @@ def save_for_later(*, annotator: User, assignment_id: int) -> Assignment:
     assignment = lock_assignment(annotator=annotator, assignment_id=assignment_id)
     if assignment.state != AssignmentState.SAVED:
         ensure_held(assignment)
-        until = timezone.now() + timedelta(days=work_settings(assignment.project).saved_days)
-        _move(
-            assignment, AssignmentState.SAVED, actor=annotator, lease_until=until, touched_at=timezone.now()
-        )
+        until = clock.now() + timedelta(days=work_settings(assignment.project).saved_days)
+        _move(assignment, AssignmentState.SAVED, actor=annotator, lease_until=until, touched_at=clock.now())
     return assignment
 
 
@@ -193,7 +192,7 @@ def reap_expired_leases() -> int:
     Each has its own transaction, so that it locks one task and one workload at a time, as every request does. A failure
     is logged and does not stop the others.
     """
-    over = Assignment.objects.filter(state__in=HELD, lease_until__lt=timezone.now())
+    over = Assignment.objects.filter(state__in=HELD, lease_until__lt=clock.now())
     ids = list(over.order_by("lease_until").values_list("pk", flat=True)[:REAP_AT_ONCE])
     return sum(map(_expire_and_log, ids))
 
@@ -210,7 +209,7 @@ def _expire_and_log(assignment_id: int) -> bool:
 def _expire(assignment_id: int) -> bool:
     """False if it was renewed or given back meanwhile, or is locked by another request."""
     over = Assignment.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    over = over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=timezone.now())
+    over = over.filter(pk=assignment_id, state__in=HELD, lease_until__lt=clock.now())
     assignment = over.select_related("dialogue", "project__labelling").first()
     if assignment is not None:
         _give_back(assignment, AssignmentState.EXPIRED, actor=None, reason="lease over")

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -22,6 +22,7 @@ from annotation.tasks.models.work import HELD, Assignment, Task, Workload, WorkS
 from annotation.tasks.selectors.languages import readable_tasks, task_languages
 from annotation.tasks.selectors.settings import work_settings
 from annotation.tasks.services.claim_sql import Claimant, cursor_key, lock_claimant, take_task
+from common import clock
 from common.idempotency import check_repeat
 from common.refusals import NotAllowed, Refusal
 from dialogues.models import Dialogue, DialogueState, Origin, new_external_id
@@ -108,7 +109,7 @@ def _lock_claimant(annotator: User, project: Project, settings: WorkSettings) ->
         annotator=annotator.pk,
         epoch=settings.epoch,
         is_balanced=settings.claim_limits.balance is not None,
-        since=timezone.now() - AT_WORK_FOR,
+        since=clock.now() - AT_WORK_FOR,
     )
     try:
         return lock()
@@ -157,11 +158,11 @@ def _too_many_open(claim: _Claim, held: int) -> Refusal | None:
     return Refusal(
         "too_many_open",
         ngettext(
-            "You already have %(n)d open dialogue in this project.",
-            "You already have %(n)d open dialogues in this project.",
+            "You already have %(n)s open dialogue in this project.",
+            "You already have %(n)s open dialogues in this project.",
             held,
         )
-        % {"n": held},
+        % {"n": intcomma(held)},
         _("Finish one of them or give one back, then take the next."),
         details={"open": held},
     )
@@ -174,11 +175,11 @@ def _over_the_limit(claim: _Claim) -> Refusal | None:
     return Refusal(
         "limit_reached",
         ngettext(
-            "You have finished your %(n)d dialogue in this project.",
-            "You have finished your %(n)d dialogues in this project.",
+            "You have finished your %(n)s dialogue in this project.",
+            "You have finished your %(n)s dialogues in this project.",
             limit,
         )
-        % {"n": limit},
+        % {"n": intcomma(limit)},
         _("Thank you. Its manager can raise the limit in the project's settings."),
         details={"limit": limit},
     )
@@ -195,11 +196,11 @@ def _too_far_ahead(claim: _Claim) -> Refusal | None:
     return Refusal(
         "balance",
         ngettext(
-            "You are %(n)d dialogue ahead of the others.",
-            "You are %(n)d dialogues ahead of the others.",
+            "You are %(n)s dialogue ahead of the others.",
+            "You are %(n)s dialogues ahead of the others.",
             ahead,
         )
-        % {"n": ahead},
+        % {"n": intcomma(ahead)},
         _("In this project everybody labels about the same number. Continue when the others have caught up."),
         details={"ahead": ahead, "until": (active_at + AT_WORK_FOR).isoformat()},
     )
@@ -225,12 +226,12 @@ def _take(claim: _Claim, group: str, languages: list[str] | None, from_rank: int
         group=group,
         languages=languages,
         from_rank=from_rank,
-        now=timezone.now(),
+        now=clock.now(),
     )
 
 
 def _assign(claim: _Claim, task: Task, claim_id: UUID, ahead: bool) -> Assignment:
-    now = timezone.now()
+    now = clock.now()
     assignment = Assignment(
         task=task,
         project=claim.project,
@@ -239,6 +240,8 @@ def _assign(claim: _Claim, task: Task, claim_id: UUID, ahead: bool) -> Assignmen
         claim_id=claim_id,
         lease_until=now + timedelta(minutes=claim.settings.lease_minutes),
         served_at=None if ahead else now,
+        claimed_at=now,
+        touched_at=now,
     )
     assignment.save(force_insert=True)
     # A new assignment has no draft: the serializer need not look for one.
@@ -247,7 +250,7 @@ def _assign(claim: _Claim, task: Task, claim_id: UUID, ahead: bool) -> Assignmen
 
 
 def _mark_drained(claim: _Claim) -> None:
-    now = timezone.now()
+    now = clock.now()
     workload = Workload.objects.filter(pk=claim.claimant.workload)
     workload.update(active_at=now, drained_at=now, epoch=claim.settings.epoch, cursors={})
 
@@ -286,11 +289,11 @@ def _only_own_left(held: int) -> Refusal:
         "all_done",
         _("There is nothing new for you in this project."),
         ngettext(
-            "You still have %(n)d open dialogue: finish it, or give it back.",
-            "You still have %(n)d open dialogues: finish them, or give them back.",
+            "You still have %(n)s open dialogue: finish it, or give it back.",
+            "You still have %(n)s open dialogues: finish them, or give them back.",
             held,
         )
-        % {"n": held},
+        % {"n": intcomma(held)},
         details={"open": held},
     )
 

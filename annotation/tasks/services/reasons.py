@@ -1,5 +1,6 @@
 """Reasons that people type for what they do."""
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 
 from common.refusals import Invalid
@@ -14,5 +15,5 @@ def clean_reason(text: str, *, most: int = MAX_REASON, field: str = "reason") ->
     """
     cleaned = text.replace("\0", "").replace("\r\n", "\n").strip()
     if len(cleaned) > most:
-        raise Invalid(_("A reason has at most %(n)d characters.") % {"n": most}, field=field)
+        raise Invalid(_("A reason has at most %(n)s characters.") % {"n": intcomma(most)}, field=field)
     return cleaned

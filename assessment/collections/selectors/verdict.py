@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.functional import Promise
 from django.utils.translation import get_language, gettext_lazy, ngettext, pgettext
 from django.utils.translation import gettext as _
@@ -71,10 +72,10 @@ def _unfinished(report: CollectionReport) -> Iterator[str]:
         yield _("Nobody has finished rating a dialogue yet.")
     elif report.rated < report.planned:
         yield _(
-            "%(rated)d of %(planned)d dialogues are rated by everybody; the numbers can still change."
+            "%(rated)s of %(planned)s dialogues are rated by everybody; the numbers can still change."
         ) % {
-            "rated": report.rated,
-            "planned": report.planned,
+            "rated": intcomma(report.rated),
+            "planned": intcomma(report.planned),
         }
 
 
@@ -116,20 +117,20 @@ def _unclear_sentence(comparison: SystemComparison, criterion: str, kind: Collec
 
 def _needed_sentence(needed: int, kind: CollectionKind) -> str:
     if kind == CollectionKind.HUMAN_BOT:
-        return _("About %(needed)d conversations per system would show a difference of this size.") % {
-            "needed": needed
+        return _("About %(needed)s conversations per system would show a difference of this size.") % {
+            "needed": intcomma(needed)
         }
-    return _("About %(needed)d contexts would show a difference of this size.") % {"needed": needed}
+    return _("About %(needed)s contexts would show a difference of this size.") % {"needed": intcomma(needed)}
 
 
 def _agreement(report: CollectionReport) -> Iterator[str]:
     kappa = report.overall_agreement
     if kappa.value is None:
         return
-    yield _("Raters agree %(level)s (Fleiss' κ = %(kappa)s, %(n)d items).") % {
+    yield _("Raters agree %(level)s (Fleiss' κ = %(kappa)s, %(n)s items).") % {
         "level": agreement_level(kappa),
         "kappa": f"{kappa.value:.3f}",
-        "n": kappa.n,
+        "n": intcomma(kappa.n),
     }
     for criterion in report.criteria:
         if criterion.agreement.value is not None and criterion.agreement.value < WEAK:
@@ -146,10 +147,10 @@ def _missing(report: CollectionReport) -> Iterator[str]:
     for row in report.systems:
         if row.missing:
             yield ngettext(
-                "%(system)s failed in %(count)d dialogue, which is missing.",
-                "%(system)s failed in %(count)d dialogues, which are missing.",
+                "%(system)s failed in %(count)s dialogue, which is missing.",
+                "%(system)s failed in %(count)s dialogues, which are missing.",
                 row.missing,
-            ) % {"system": display_name(row.system), "count": row.missing}
+            ) % {"system": display_name(row.system), "count": intcomma(row.missing)}
 
 
 def agreement_level(kappa: Estimate) -> str:
@@ -182,10 +183,10 @@ def _numbers(comparison: SystemComparison, kind: CollectionKind) -> str:
     means = _("%(high)s against %(low)s") % {"high": f"{high:.2f}", "low": f"{low:.2f}"}
     if kind != CollectionKind.HUMAN_BOT:
         means = ngettext(
-            "%(means)s in the %(n)d context that both answered",
-            "%(means)s in the %(n)d contexts that both answered",
+            "%(means)s in the %(n)s context that both answered",
+            "%(means)s in the %(n)s contexts that both answered",
             comparison.n,
-        ) % {"means": means, "n": comparison.n}
+        ) % {"means": means, "n": intcomma(comparison.n)}
     if comparison.p is None:
         return means
     return _("%(means)s, %(p)s") % {"means": means, "p": format_p(comparison.p)}

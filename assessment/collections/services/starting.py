@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -158,8 +159,8 @@ def _checked(rows: list[CollectedDialogue], kind: str) -> list[CollectedDialogue
     if len(rows) > MAX_DIALOGUES:
         raise Refusal(
             "too_large",
-            _("These are %(count)d dialogues; a collection holds at most %(limit)d.")
-            % {"count": len(rows), "limit": MAX_DIALOGUES},
+            _("These are %(count)s dialogues; a collection holds at most %(limit)s.")
+            % {"count": intcomma(len(rows)), "limit": intcomma(MAX_DIALOGUES)},
             _("Choose fewer contexts or fewer systems."),
         )
     return rows

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from django.db.models import Max, Q
-from django.utils import timezone
 
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.sessions.models.runs import Run, RunState
 from assessment.systems.models import Connector, System, TrialState
 from assessment.systems.selectors.trials import last_checks
+from common import clock
 from projects.models import Project
 
 # A system whose last failure is older is tried again.
@@ -21,7 +21,7 @@ RECENT: Final = timedelta(minutes=10)
 def failing_systems(systems: Iterable[System], within: timedelta = RECENT) -> set[int]:
     """Keys of the systems that have left somebody without a reply lately and have answered nobody since."""
     recent = Turn.objects.filter(
-        session__system__in=[one.pk for one in systems], sent_at__gte=timezone.now() - within
+        session__system__in=[one.pk for one in systems], sent_at__gte=clock.now() - within
     )
     outcomes = (
         recent.order_by()

@@ -6,12 +6,12 @@ from math import ceil
 from typing import Any
 from uuid import UUID
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from assessment.sessions.models.conversations import Session, SessionState, Turn, TurnState
 from assessment.sessions.models.participants import AssignmentState
 from assessment.systems.models import System
+from common import clock
 from common.refusals import NotFound
 from generation.models import RequestState
 
@@ -76,7 +76,7 @@ def turn_status(*, slug: str, token: UUID, turn_id: UUID) -> TurnStatus:
 
 def is_lost(sent_at: datetime, lease_until: datetime | None, request_state: str | None) -> bool:
     """Whether an unanswered turn's lease has ended, or its request has ended and nobody stored the reply."""
-    now = timezone.now()
+    now = clock.now()
     request_ended = request_state in ENDED and now - sent_at > COLLECTED_AFTER
     return (lease_until or sent_at + MESSAGE_LEASE) < now or request_ended
 
@@ -85,7 +85,7 @@ def remaining_ms(visible_at: datetime | None) -> int:
     """Milliseconds until a reply may be shown, rounded up; 0 if it may be shown now, or has not come yet."""
     if visible_at is None:
         return 0
-    return max(0, ceil((visible_at - timezone.now()).total_seconds() * 1000))
+    return max(0, ceil((visible_at - clock.now()).total_seconds() * 1000))
 
 
 def is_answered(turn: Turn) -> bool:

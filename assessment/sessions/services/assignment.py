@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.models import Count, F, Q
-from django.utils import timezone
 
 from accounts.models import User
 from assessment.sessions.models.conversations import Session, SessionState
@@ -20,6 +19,7 @@ from assessment.sessions.selectors.failing_systems import failing_systems
 from assessment.setup.models import AssessmentSettings, TopicMode
 from assessment.setup.wording import chat_language, sentences_in
 from assessment.systems.models import Connector, System
+from common import clock
 from dialogues.models import DIALOGUE_MOVES, Dialogue, DialogueState
 from projects.models import Project
 from projects.transitions import move
@@ -33,7 +33,7 @@ OPEN_SESSIONS = (SessionState.TOPIC, SessionState.CHATTING, SessionState.RATING)
 
 def expiry(settings: AssessmentSettings) -> datetime:
     """When an assignment expires whose participant acts now."""
-    return timezone.now() + timedelta(minutes=settings.expires_after_minutes)
+    return clock.now() + timedelta(minutes=settings.expires_after_minutes)
 
 
 def create_sessions(assignment: Assignment, settings: AssessmentSettings) -> list[Session]:
@@ -125,7 +125,7 @@ def end_assignment(
 ) -> None:
     """End a locked assignment. Its place reopens unless it was completed; unfinished dialogues are abandoned."""
     had_place = assignment.state == AssignmentState.ACTIVE
-    move_assignment(assignment, to, actor=actor, reason=reason, ended_at=timezone.now(), expires_at=None)
+    move_assignment(assignment, to, actor=actor, reason=reason, ended_at=clock.now(), expires_at=None)
     if to == AssignmentState.COMPLETED:
         return
     move_dialogues(assignment, DialogueState.WRITING, DialogueState.ABANDONED)

@@ -16,7 +16,6 @@ from uuid import UUID
 from django.db import DatabaseError, connections
 from django.db.models import F
 from django.db.models.functions import Coalesce
-from django.utils import timezone
 
 from assessment.sessions.models.conversations import Session, Turn, TurnState
 from assessment.sessions.services.failures import handle_failure
@@ -24,6 +23,7 @@ from assessment.sessions.services.replies import store_reply
 from assessment.setup.models import AssessmentSettings
 from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
 from assessment.systems.services.asking import ask, open_conversation
+from common import clock
 from common.database import release_connection, retry_on_lost_connection
 from generation.backends.replies import child_seed
 from generation.conversation import context_of
@@ -50,7 +50,7 @@ def fetch_reply(*, turn_id: UUID, worker: str) -> None:
 
 def claim_turn(turn_id: UUID, worker: str) -> Turn | None:
     """Take a waiting turn for this worker, by compare-and-set. None if it is not waiting, or not yet due."""
-    now = timezone.now()
+    now = clock.now()
     waiting = Turn.objects.filter(pk=turn_id, state=TurnState.WAITING).exclude(not_before__gt=now + EARLY)
     if not waiting.update(
         state=TurnState.CALLING,
@@ -136,7 +136,7 @@ class _Leases:
 
     def _renew(self, turns: list[Turn]) -> None:
         held = Turn.objects.filter(state=TurnState.CALLING, worker=turns[0].worker)
-        held.filter(pk__in=[turn.pk for turn in turns]).update(lease_until=timezone.now() + LEASE)
+        held.filter(pk__in=[turn.pk for turn in turns]).update(lease_until=clock.now() + LEASE)
 
 
 LEASES: Final = _Leases()

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -17,6 +17,7 @@ from assessment.sessions.services import replies
 from assessment.sessions.services.assignment import expiry
 from assessment.sessions.services.participants import assignment_over, lock_assignment
 from assessment.sessions.services.retired_systems import replace_retired_system
+from common import clock
 from common.idempotency import check_repeat
 from common.refusals import Invalid, NotFound, Refusal
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance, new_external_id
@@ -58,7 +59,7 @@ def start_session(*, participant: Participant, session_id: int, topic: str, opin
         SessionState.CHATTING,
         topic=topic,
         opinion=opinion,
-        started_at=timezone.now(),
+        started_at=clock.now(),
         dialogue=_create_dialogue(session.assignment.run.project),
     )
     return session
@@ -133,8 +134,8 @@ def finish_chat(*, participant: Participant, session_id: int) -> Session:
     if missing > 0:
         raise Refusal(
             "too_few_inputs",
-            ngettext("%(n)d more message is needed.", "%(n)d more messages are needed.", missing)
-            % {"n": missing},
+            ngettext("%(n)s more message is needed.", "%(n)s more messages are needed.", missing)
+            % {"n": intcomma(missing)},
             _("Keep chatting; the counter shows how many messages are left."),
             details={"missing": missing},
         )
@@ -191,7 +192,7 @@ def clean_topic(topic: str) -> str:
         raise Invalid(_("Enter a topic."), field="topic")
     if len(topic) > MAX_TOPIC:
         raise Invalid(
-            _("The topic is longer than %(most)d characters.") % {"most": MAX_TOPIC},
+            _("The topic is longer than %(most)s characters.") % {"most": intcomma(MAX_TOPIC)},
             _("Shorten it; nothing is cut off."),
             field="topic",
         )
@@ -211,8 +212,8 @@ def clean_input(text: str) -> str:
         raise Invalid(_("Write something first."), field="text")
     if len(text) > MAX_INPUT:
         raise Invalid(
-            _("This message has %(n)d characters; at most %(most)d can be sent.")
-            % {"n": len(text), "most": MAX_INPUT},
+            _("This message has %(n)s characters; at most %(most)s can be sent.")
+            % {"n": intcomma(len(text)), "most": intcomma(MAX_INPUT)},
             _("Shorten it; nothing is cut off."),
             field="text",
         )
@@ -245,6 +246,7 @@ def _store_input(session: Session, turn_id: UUID, text: str, writing: dict[str, 
         # Of the assignment, so that a repetition of the run draws the same replies.
         seed=(session.assignment.seed + 1009 * session.place + number) % 2**63,
         writing=writing,
+        sent_at=clock.now(),
     )
     session.input_count = number
     session.save(update_fields=["input_count"])

@@ -6,11 +6,11 @@ from typing import Final
 from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Coalesce, Now
-from django.utils import timezone
 
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.systems.models import Connector
 from assessment.systems.services.asking import QUEUE
+from common import clock
 from generation.protocol import Sampling
 from generation.services import CandidateOptions, request_candidates
 from jobs.broker import send_task
@@ -60,6 +60,6 @@ def request_candidate(turn: Turn) -> None:
         worker=GENERATION,
         attempts=F("attempts") + 1,
         asked_at=Coalesce("asked_at", Now()),
-        lease_until=timezone.now() + limit,
+        lease_until=clock.now() + limit,
         not_before=None,
     )

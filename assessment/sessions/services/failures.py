@@ -9,7 +9,6 @@ from typing import Final
 
 from django.db import transaction
 from django.db.models import Count, Q
-from django.utils import timezone
 
 from assessment.sessions.models.conversations import SESSION_MOVES, Session, SessionState, Turn, TurnState
 from assessment.sessions.models.participants import Assignment, AssignmentState
@@ -18,6 +17,7 @@ from assessment.sessions.selectors.turns import MESSAGE_LEASE
 from assessment.sessions.services.assignment import choose_ice_breaker, end_assignment, session_counts
 from assessment.sessions.services.dispatch import send_turn
 from assessment.systems.models import Connector, System
+from common import clock
 from dialogues.models import DIALOGUE_MOVES, DialogueState
 from generation.protocol import BackendError
 from projects.transitions import move
@@ -46,7 +46,7 @@ def handle_failure(*, turn: Turn, error: BackendError, is_final: bool = False) -
 
 
 def _try_again(turn: Turn, error: BackendError, pause: float) -> None:
-    not_before = timezone.now() + timedelta(seconds=pause)
+    not_before = clock.now() + timedelta(seconds=pause)
     Turn.objects.filter(pk=turn.pk).update(
         state=TurnState.WAITING,
         worker="",

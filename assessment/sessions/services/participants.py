@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -22,6 +21,7 @@ from assessment.sessions.services.assignment import (
 from assessment.sessions.services.links import JoinLink, read_link
 from assessment.sessions.services.runs import check_systems, lock_run
 from assessment.setup.models import AssessmentSettings
+from common import clock
 from common.refusals import Refusal
 from dialogues.models import DialogueState
 from projects.models import Project
@@ -133,7 +133,7 @@ def consent(*, assignment: Assignment, language: str = "") -> Assignment:
     run = _enter_place(assignment)
     check_systems(run.project)
     _keep_language(assignment.participant, language)
-    now = timezone.now()
+    now = clock.now()
     _begin(assignment, consented_at=now)
     create_sessions(assignment, _settings_of(assignment))
     return assignment

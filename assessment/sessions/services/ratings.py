@@ -5,7 +5,6 @@ from math import isfinite
 from typing import Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from assessment.sessions.models.conversations import (
@@ -21,6 +20,7 @@ from assessment.sessions.selectors.assignments import Step, current_position
 from assessment.sessions.services.assignment import end_assignment
 from assessment.sessions.services.chat import ensure_open, lock_session
 from assessment.sessions.services.participants import assignment_over, lock_assignment
+from common import clock
 from common.refusals import Invalid, Refusal
 from dialogues.models import DIALOGUE_MOVES, DialogueState
 from projects.transitions import move
@@ -124,7 +124,7 @@ def _check_same(session: Session, ratings: dict[str, float], bot_opinion: str, t
 
 def _finish(session: Session, bot_opinion: str, topic_change: str) -> None:
     participant, project = session.assignment.participant, session.assignment.run.project
-    now = timezone.now()
+    now = clock.now()
     move(
         session,
         to=SessionState.RATED,

@@ -5,13 +5,13 @@ from typing import Final
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
 
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.sessions.selectors.turns import ENDED, MESSAGE_LEASE
 from assessment.sessions.services.dispatch import GENERATION, send_turn
 from assessment.sessions.services.failures import handle_failure
 from assessment.sessions.services.generated import collect_answer
+from common import clock
 from generation.models import RequestState
 from generation.protocol import BackendError
 from generation.services import cancel_request, wake_if_overdue
@@ -25,7 +25,7 @@ UNANSWERED: Final = (TurnState.WAITING, TurnState.CALLING)
 
 def take_over_lost_turns() -> int:
     """Have turns answered whose message or worker was lost; void those whose time is over. Returns how many."""
-    now = timezone.now()
+    now = clock.now()
     unsent = Q(lease_until=None, sent_at__lt=now - MESSAGE_LEASE)
     lost = Q(lease_until__lt=now) | unsent | Q(request__state__in=ENDED)
     rows = _unanswered().filter(lost).order_by("sent_at")[:AT_ONCE]
@@ -61,7 +61,7 @@ def give_up_leases(workers: list[str]) -> int:
 
 def recover_turn(turn: Turn) -> None:
     """Do what an unanswered turn needs now: nothing, another message, another worker, or its end."""
-    now = timezone.now()
+    now = clock.now()
     if turn.worker == GENERATION and turn.request is not None:
         _recover_request(turn, now)
     elif now > turn.sent_at + _time_limit(turn):
@@ -119,7 +119,7 @@ def _return_to_queue(turn: Turn) -> None:
     held = Turn.objects.filter(
         pk=turn.pk, state=TurnState.CALLING, worker=turn.worker, attempts=turn.attempts
     )
-    lease = timezone.now() + MESSAGE_LEASE
+    lease = clock.now() + MESSAGE_LEASE
     if held.update(state=TurnState.WAITING, worker="", losses=F("losses") + 1, lease_until=lease):
         send_turn(turn)
 

@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import transaction
-from django.utils import timezone
 
 from assessment.sessions.models.conversations import Turn, TurnState
 from assessment.sessions.services.dispatch import send_turn
 from assessment.setup.models import AssessmentSettings
 from assessment.systems.connectors.protocol import SystemReply
 from assessment.systems.selectors.identity import identity_words_in
+from common import clock
 from dialogues.models import Dialogue, Utterance
 
 SPEAKER: Final = "B"
@@ -30,7 +30,7 @@ def store_reply(*, turn: Turn, reply: SystemReply) -> bool:
 
     False if another worker has taken the turn over: its reply is the one that counts.
     """
-    dialogue_id, now = turn.session.dialogue_id, timezone.now()
+    dialogue_id, now = turn.session.dialogue_id, clock.now()
     if dialogue_id is None:
         return False
     held = Turn.objects.filter(

@@ -2,6 +2,7 @@
 
 import random
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
@@ -48,19 +49,19 @@ def _waiting_participants(system: System) -> int:
 def _needed(system: System, participants: int) -> Refusal:
     if system.is_degraded:
         message = ngettext(
-            "%(n)d participant is still to talk to “%(name)s”, the only degraded system.",
-            "%(n)d participants are still to talk to “%(name)s”, the only degraded system.",
+            "%(n)s participant is still to talk to “%(name)s”, the only degraded system.",
+            "%(n)s participants are still to talk to “%(name)s”, the only degraded system.",
             participants,
         )
     else:
         message = ngettext(
-            "%(n)d participant is still to talk to “%(name)s”, the only ordinary system.",
-            "%(n)d participants are still to talk to “%(name)s”, the only ordinary system.",
+            "%(n)s participant is still to talk to “%(name)s”, the only ordinary system.",
+            "%(n)s participants are still to talk to “%(name)s”, the only ordinary system.",
             participants,
         )
     return Refusal(
         "system_needed",
-        message % {"n": participants, "name": system.name},
+        message % {"n": intcomma(participants), "name": system.name},
         _("Add another one first, or close the run and wait until they have finished."),
         details={"participants": participants},
     )

@@ -3,6 +3,7 @@
 import secrets
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
@@ -91,11 +92,11 @@ def change_places(*, run: Run, actor: User | None, places: int) -> Run:
     if places < used:
         raise Invalid(
             ngettext(
-                "%(used)d participant has already entered.",
-                "%(used)d participants have already entered.",
+                "%(used)s participant has already entered.",
+                "%(used)s participants have already entered.",
                 used,
             )
-            % {"used": used},
+            % {"used": intcomma(used)},
             _("Choose at least that number, or close the run."),
             field="places",
         )
@@ -148,5 +149,6 @@ def _check_proven(project: Project) -> None:
 def _check_places(places: int) -> None:
     if not 0 <= places <= MAX_PLACES:
         raise Invalid(
-            _("The number of participants is between 0 and %(most)d.") % {"most": MAX_PLACES}, field="places"
+            _("The number of participants is between 0 and %(most)s.") % {"most": intcomma(MAX_PLACES)},
+            field="places",
         )

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.cache import cache
 from django.db import transaction
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -29,6 +29,7 @@ from assessment.systems.services.asking import (
     close_conversation,
     open_conversation,
 )
+from common import clock
 from common.database import release_connection, retry_on_lost_connection
 from common.idempotency import check_repeat
 from common.refusals import Invalid, Refusal
@@ -67,7 +68,9 @@ def send_trial_input(*, system: System, user: User, turn_id: UUID, text: str) ->
     """
     text = text.strip()
     if not 0 < len(text) <= MAX_INPUT:
-        raise Invalid(_("A message has 1 to %(most)d characters.") % {"most": MAX_INPUT}, field="text")
+        raise Invalid(
+            _("A message has 1 to %(most)s characters.") % {"most": intcomma(MAX_INPUT)}, field="text"
+        )
     # Locks the system, so that two windows begin one trial.
     System.objects.select_for_update(no_key=True).get(pk=system.pk)
     stored = TrialTurn.objects.select_related("input").filter(pk=turn_id, trial__user=user).first()
@@ -115,7 +118,9 @@ def _add_turn(trial: Trial, turn_id: UUID, text: str) -> TrialTurn:
         dialogue=trial.dialogue, position=position, speaker=PERSON, text=text
     )
     Dialogue.objects.filter(pk=trial.dialogue_id).update(utterance_count=position + 1)
-    return TrialTurn.objects.create(pk=turn_id, trial=trial, number=number, input=utterance)
+    return TrialTurn.objects.create(
+        pk=turn_id, trial=trial, number=number, input=utterance, sent_at=clock.now()
+    )
 
 
 def _request_candidate(turn: TrialTurn) -> None:
@@ -130,7 +135,7 @@ def _request_candidate(turn: TrialTurn) -> None:
     turn.request = request_candidates(
         dialogue=dialogue, options=options, ordinal=dialogue.candidate_requests.count()
     )
-    turn.asked_at = timezone.now()
+    turn.asked_at = clock.now()
     turn.save(update_fields=["request", "asked_at"])
 
 
@@ -141,7 +146,7 @@ def end_trial(*, system: System, user: User) -> None:
     trial = trials.filter(system=system, user=user, ended_at=None).first()
     if trial is None:
         return
-    trial.ended_at = timezone.now()
+    trial.ended_at = clock.now()
     trial.save(update_fields=["ended_at"])
     move(trial.dialogue, to=DialogueState.ABANDONED, moves=DIALOGUE_MOVES, project=trial.dialogue.project)
     if trial.service_session:
@@ -158,7 +163,7 @@ def _send_task(name: str, key: object) -> None:
 def answer_trial(turn_id: UUID) -> None:
     """Ask the system. Does nothing if another worker has the turn. No database connection is held meanwhile."""
     claimed = TrialTurn.objects.filter(pk=turn_id, state=TrialState.WAITING, asked_at=None)
-    if not claimed.update(asked_at=timezone.now()):
+    if not claimed.update(asked_at=clock.now()):
         return
     rows = TrialTurn.objects.select_related("trial__system__project__assessment", "trial__dialogue")
     turn = rows.get(pk=turn_id)
@@ -196,7 +201,7 @@ def close_trial(trial_id: int) -> None:
 @transaction.atomic
 def store_trial_reply(turn: TrialTurn, reply: SystemReply) -> None:
     """Store what the system answered, unless the turn has ended before."""
-    trial, now = turn.trial, timezone.now()
+    trial, now = turn.trial, clock.now()
     words = identity_words_in(trial.system, reply.text)
     trace: dict[str, Any] = {**reply.trace, **({"identity_words": words} if words else {})}
     waiting = TrialTurn.objects.filter(pk=turn.pk, state=TrialState.WAITING)
@@ -215,14 +220,14 @@ def store_trial_reply(turn: TrialTurn, reply: SystemReply) -> None:
 def _latency_ms(turn: TrialTurn) -> int:
     """From when a worker took the message; of a model of this server, as its worker measured it."""
     asked_at = turn.asked_at or turn.sent_at
-    ended_at = (turn.request.ended_at if turn.request else None) or timezone.now()
+    ended_at = (turn.request.ended_at if turn.request else None) or clock.now()
     return round((ended_at - asked_at).total_seconds() * 1000)
 
 
 def fail_trial(turn: TrialTurn, error: BackendError) -> None:
     waiting = TrialTurn.objects.filter(pk=turn.pk, state=TrialState.WAITING)
     waiting.update(
-        state=TrialState.FAILED, ended_at=timezone.now(), error=error.cause, remedy=error.remedy or ""
+        state=TrialState.FAILED, ended_at=clock.now(), error=error.cause, remedy=error.remedy or ""
     )
 
 
@@ -234,7 +239,7 @@ def refresh_trial(turn: TrialTurn) -> TrialTurn:
     request = turn.request
     if request is not None and request.state in _ENDED:
         _collect_candidate(turn)
-    elif timezone.now() > turn.sent_at + limit:
+    elif clock.now() > turn.sent_at + limit:
         if request is not None:
             cancel_request(request=request)
         is_asked = request.state == RequestState.RUNNING if request else turn.asked_at is not None
@@ -248,7 +253,7 @@ def refresh_trial(turn: TrialTurn) -> TrialTurn:
 
 def _send_again(turn: TrialTurn) -> None:
     """Send a turn that the broker did not take or lost, at most once every RESEND_AFTER. One worker takes it."""
-    is_overdue = timezone.now() > turn.sent_at + RESEND_AFTER
+    is_overdue = clock.now() > turn.sent_at + RESEND_AFTER
     if is_overdue and cache.add(f"trial-turn:{turn.pk}", 1, RESEND_AFTER.total_seconds()):
         _send_task("answer_trial", str(turn.pk))
 

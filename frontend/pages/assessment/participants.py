@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
@@ -106,13 +107,13 @@ def _row(assignment: Assignment, log: WritingLog, code: str, test: TestResult | 
 def _flags(assignment: Assignment, log: WritingLog) -> list[str]:
     """What a manager may want to look at, in words; it rejects nobody."""
     counted = [
-        (log.repeated, ngettext("%(n)d message repeated", "%(n)d messages repeated", log.repeated)),
-        (log.copied, ngettext("%(n)d copied from the chatbot", "%(n)d copied from the chatbot", log.copied)),
-        (log.pasted, ngettext("%(n)d message pasted", "%(n)d messages pasted", log.pasted)),
-        (log.left_page, ngettext("left the page once", "left the page %(n)d times", log.left_page)),
-        (log.voided, ngettext("%(n)d conversation voided", "%(n)d conversations voided", log.voided)),
+        (log.repeated, ngettext("%(n)s message repeated", "%(n)s messages repeated", log.repeated)),
+        (log.copied, ngettext("%(n)s copied from the chatbot", "%(n)s copied from the chatbot", log.copied)),
+        (log.pasted, ngettext("%(n)s message pasted", "%(n)s messages pasted", log.pasted)),
+        (log.left_page, ngettext("left the page once", "left the page %(n)s times", log.left_page)),
+        (log.voided, ngettext("%(n)s conversation voided", "%(n)s conversations voided", log.voided)),
     ]
-    flags = [text % {"n": n} for n, text in counted if n]
+    flags = [text % {"n": intcomma(n)} for n, text in counted if n]
     return [*flags, _("a script")] if assignment.is_scripted else flags
 
 

@@ -31,6 +31,7 @@ from frontend.charts import assessment_conversations as conversation_charts
 from frontend.charts.chart import Chart
 from frontend.charts.files import chart_file, json_file
 from frontend.pages.requests import signed_in
+from frontend.ui.questions import statement_words
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -54,17 +55,24 @@ class ReportForm(forms.Form):
 class ReportPage:
     """The reports of a project, one of them chosen, and what the charts need beyond it.
 
-    threshold: of the reliability test; None for the project's. may_read_dialogues: whether the reader may.
+    threshold: of the reliability test; None for the project's. may_read_dialogues: whether the reader may. is_file:
+    whether a table is written to a file, where statements keep their names.
     """
 
     project: Project
     number: int | None
     threshold: float | None
     may_read_dialogues: bool = False
+    is_file: bool = False
 
     @cached_property
     def settings(self) -> AssessmentSettings:
         return AssessmentSettings.objects.get(project=self.project)
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """What the statements are called, by name."""
+        return {} if self.is_file else statement_words(self.settings)
 
     @cached_property
     def reports(self) -> list[RunReport]:
@@ -131,11 +139,13 @@ FIRST: Final[dict[str, Callable[[ReportPage], Chart]]] = {
     "progress": _draw_progress,
 }
 SCORES: Final[dict[str, Callable[[ReportPage], Chart]]] = {
-    "scores": lambda page: assessment.draw_scores(page.report),
-    "raw-scores": lambda page: assessment.draw_raw_scores(page.report),
+    "scores": lambda page: assessment.draw_scores(page.report, page.words),
+    "raw-scores": lambda page: assessment.draw_raw_scores(page.report, page.words),
     "significance": lambda page: assessment.draw_significance(page.report),
-    "replication": lambda page: assessment.draw_replication(replications(page.reports), page.reports),
-    "correlations": lambda page: assessment.tabulate_correlations(page.report),
+    "replication": lambda page: assessment.draw_replication(
+        replications(page.reports), page.reports, page.words
+    ),
+    "correlations": lambda page: assessment.tabulate_correlations(page.report, page.words),
 }
 PEOPLE: Final[dict[str, Callable[[ReportPage], Chart]]] = {
     "agreement": lambda page: assessment_people.draw_agreement(page.report),
@@ -240,6 +250,7 @@ def download(request: HttpRequest, slug: str, name: str, suffix: str) -> HttpRes
     page, _form = _read_request(request, slug)
     if name not in CHARTS or not page.reports:
         raise Http404
+    page.is_file = suffix != "svg"
     return chart_file(CHARTS[name](page), f"{slug}-run-{page.run.number}-{name}", suffix)
 
 

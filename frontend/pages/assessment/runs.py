@@ -7,6 +7,7 @@ from uuid import uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
@@ -187,7 +188,8 @@ def run_places(request: HttpRequest, slug: str, number: int) -> HttpResponse:
         messages.success(request, _("Saved."))
     else:
         messages.error(
-            request, _("The number of participants is between 0 and %(most)d.") % {"most": MAX_PLACES}
+            request,
+            _("The number of participants is between 0 and %(most)s.") % {"most": intcomma(MAX_PLACES)},
         )
     return redirect("run", slug, number)
 

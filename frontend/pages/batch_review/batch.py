@@ -27,7 +27,7 @@ from annotation.batch_review.selectors.reviewed_items import (
     reviewed_items,
 )
 from annotation.batch_review.selectors.rounds import rounds_with_counts
-from annotation.batch_review.selectors.sample_progress import sample_progress
+from annotation.batch_review.selectors.sample_progress import count_left, sample_progress
 from annotation.batch_review.selectors.undoing import refuse_undo, undo_until
 from annotation.batch_review.selectors.visibility import later_judgements, visible_items
 from annotation.batch_review.services import regrouping, sealing, undoing, verdicts
@@ -121,7 +121,8 @@ def _has_reason_form(context: dict[str, Any]) -> bool:
 
 def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
     """What the sample says. Until all of it is judged, nothing here reveals the label of a single dialogue."""
-    drawn = visible_items(user, sample, reviewed_items(sample))
+    reviewed = reviewed_items(sample)
+    drawn = visible_items(user, sample, reviewed)
     progress = sample_progress(sample, drawn)
     names = class_names(sample, drawn)
     is_over = progress.judged == progress.sample or sample.round.ended_at is not None
@@ -142,6 +143,7 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
         "sample": sample,
         "progress": progress,
         "is_over": is_over,
+        "left": 0 if is_over else count_left(user, sample, reviewed),
         "hides_classes": hides_classes,
         "decision": progress.decision,
         "accepts": progress.decision is BatchVerdict.ACCEPT,

@@ -6,6 +6,7 @@ from uuid import uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -122,8 +123,8 @@ def cut(request: HttpRequest, slug: str) -> HttpResponse:
         except Refusal as refusal:
             form.add_error(None, str(refusal))
         else:
-            words = ngettext("%(n)d batch is cut.", "%(n)d batches are cut.", len(batches))
-            messages.success(request, words % {"n": len(batches)})
+            words = ngettext("%(n)s batch is cut.", "%(n)s batches are cut.", len(batches))
+            messages.success(request, words % {"n": intcomma(len(batches))})
             return redirect("batches", slug)
     return _render_list(request, user, project, cut_form=form)
 

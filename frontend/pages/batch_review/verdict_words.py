@@ -111,10 +111,16 @@ def _reason(
             "share": percent(progress.accuracy.value),
             "needed": _needed(sample),
         }
+    if not judged:
+        return _("nothing is judged yet; %(rule)s") % {"rule": _may_be(allowed, progress.sample, judged)}
     wrong = judged - right
     return ngettext(
-        "%(wrong)d of %(judged)d is wrong; %(rule)s", "%(wrong)d of %(judged)d are wrong; %(rule)s", wrong
-    ) % {"wrong": wrong, "judged": judged, "rule": _may_be(allowed, progress.sample, judged)}
+        "%(wrong)s of %(judged)s is wrong; %(rule)s", "%(wrong)s of %(judged)s are wrong; %(rule)s", wrong
+    ) % {
+        "wrong": intcomma(wrong),
+        "judged": intcomma(judged),
+        "rule": _may_be(allowed, progress.sample, judged),
+    }
 
 
 def _needed(sample: Sample) -> str:
@@ -123,8 +129,8 @@ def _needed(sample: Sample) -> str:
 
 def _may_be(allowed: int, sample: int, judged: int) -> str:
     if judged == sample:
-        return _("at most %(n)d may be.") % {"n": allowed}
-    return _("of all %(all)d, at most %(n)d may be.") % {"n": allowed, "all": sample}
+        return _("at most %(n)s may be.") % {"n": intcomma(allowed)}
+    return _("of all %(all)s, at most %(n)s may be.") % {"n": intcomma(allowed), "all": intcomma(sample)}
 
 
 def _fails(row: ClassRow, sample: Sample) -> bool:
@@ -138,10 +144,15 @@ def _describe_class_failure(row: ClassRow) -> str:
     if row.allowed is None:  # how many were drawn is still a secret
         return _("too many labels of the class “%(name)s” are wrong.") % {"name": row.name}
     return ngettext(
-        "of the class “%(name)s”, %(wrong)d of %(n)d is wrong, and at most %(allowed)d may be.",
-        "of the class “%(name)s”, %(wrong)d of %(n)d are wrong, and at most %(allowed)d may be.",
+        "of the class “%(name)s”, %(wrong)s of %(n)s is wrong, and at most %(allowed)s may be.",
+        "of the class “%(name)s”, %(wrong)s of %(n)s are wrong, and at most %(allowed)s may be.",
         row.wrong,
-    ) % {"name": row.name, "wrong": row.wrong, "n": row.tally.sample, "allowed": row.allowed}
+    ) % {
+        "name": row.name,
+        "wrong": intcomma(row.wrong),
+        "n": intcomma(row.tally.sample),
+        "allowed": intcomma(row.allowed),
+    }
 
 
 def _describe_certainty(sample: Sample, accuracy: Estimate) -> str:
@@ -157,8 +168,8 @@ def _describe_rule(sample: Sample, size: int, allowed: int) -> str:
     needed = _needed(sample)
     if sample.is_stratified:
         return _("weighted by class, at least %(needed)s right") % {"needed": needed}
-    return _("at most %(n)d wrong of %(all)d (at least %(needed)s right)") % {
-        "n": allowed,
-        "all": size,
+    return _("at most %(n)s wrong of %(all)s (at least %(needed)s right)") % {
+        "n": intcomma(allowed),
+        "all": intcomma(size),
         "needed": needed,
     }

@@ -10,7 +10,8 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import FileResponse, HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils.translation import gettext as _
@@ -20,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts.models import User
 from assessment.sessions.selectors.runs import runs_of
+from common.rest.resumed_files import is_resumed, resumable_file
 from dialogues.models import Split
 from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
 from frontend.pages.jobs.actions import job_view
@@ -313,13 +315,14 @@ def _job_in(user: User, slug: str, export_id: UUID) -> Job:
 @login_required
 @never_cache
 @require_safe
-def download(request: HttpRequest, slug: str, export_id: UUID) -> FileResponse:
+def download(request: HttpRequest, slug: str, export_id: UUID) -> HttpResponseBase:
     user = signed_in(request)
     export = _export_in(user, slug, export_id)
     file = file_of(export)
-    record_download(person=user, project=export.project, row=export, name=file.name)
-    kind = content_type_of(file.name)
-    return FileResponse(file.open("rb"), as_attachment=True, filename=file.name, content_type=kind)
+    response = resumable_file(request, file, content_type=content_type_of(file.name))
+    if not is_resumed(response):
+        record_download(person=user, project=export.project, row=export, name=file.name)
+    return response
 
 
 @login_required

@@ -182,8 +182,7 @@ def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpRespons
         "not_kept": max(0, refused - MAX_ROWS),
         "worker_alive": live_workers(QUEUE).exists(),
         "may_replan": _may_replan(request, job),
-        "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED)
-        and uploads.upload_path(job.pk).is_file(),
+        "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED) and uploads.may_have_upload(job.pk),
     }
     return render_job_page(request, context, template="data/imports/import.html", folder="data/imports")
 

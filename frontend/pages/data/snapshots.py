@@ -7,7 +7,8 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
@@ -16,12 +17,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
+from common.rest.resumed_files import is_resumed, resumable_file
 from dialogues.models import Split
 from frontend.charts import snapshot as charts
 from frontend.pages.data.selection import SelectionForm, chosen_filters, first_step_elsewhere, format_command
 from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
+from frontend.ui.questions import question_words
 from jobs.models import LIVE_STATES, Job
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -204,7 +207,7 @@ def _card(snapshot: Snapshot, push: PushForm) -> dict[str, Any]:
     train_url = reverse("training_new", args=[snapshot.project.slug]) + f"?snapshot={snapshot.pk}"
     return {
         "table_one": charts.tabulate_data(snapshot.card),
-        "tables": charts.tabulate_contents(snapshot.card),
+        "tables": charts.tabulate_contents(snapshot.card, question_words(snapshot.project)),
         "gaps": charts.list_gaps(snapshot.card),
         "warnings": charts.list_warnings(snapshot),
         "files": FILES,
@@ -238,15 +241,15 @@ def _job_in(user: User, slug: str, snapshot_id: UUID) -> Job:
 @login_required
 @never_cache
 @require_safe
-def download(request: HttpRequest, slug: str, snapshot_id: UUID, name: str) -> FileResponse:
+def download(request: HttpRequest, slug: str, snapshot_id: UUID, name: str) -> HttpResponseBase:
     user = signed_in(request)
     snapshot = _snapshot_in(user, slug, snapshot_id)
     file = snapshot_file(snapshot, name)
-    record_download(person=user, project=snapshot.project, row=snapshot, name=file.name)
-    kind = content_type_of(file.name)
-    return FileResponse(
-        file.open("rb"), as_attachment=True, filename=f"{slug}-{file.name}", content_type=kind
-    )
+    kind, saved_as = content_type_of(file.name), f"{slug}-{file.name}"
+    response = resumable_file(request, file, content_type=kind, name=saved_as)
+    if not is_resumed(response):
+        record_download(person=user, project=snapshot.project, row=snapshot, name=file.name)
+    return response
 
 
 @require_POST

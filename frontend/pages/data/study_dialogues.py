@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -18,10 +19,12 @@ from assessment.report.selectors.conversations_of_dialogues import (
 from assessment.sessions.models.conversations import Session
 from assessment.sessions.models.participants import Participant
 from assessment.sessions.selectors.runs import runs_of
+from assessment.setup.models import AssessmentSettings
 from assessment.systems.models import System, Trial
 from assessment.systems.selectors.trials import tried_systems
 from dialogues.models import Dialogue
 from frontend.ui.filters import Filter
+from frontend.ui.questions import statement_texts
 from projects.models import Project
 
 # Well-rated conversations are those that can be trained on by default.
@@ -42,12 +45,21 @@ class StudyDialogue:
     is_trial: bool
     conversation: RatedConversation | None
 
+    @property
+    def ratings(self) -> list[tuple[str, float]]:
+        """What the participant rated, in words, from 0 to 100 each."""
+        if self.conversation is None or not self.conversation.values:
+            return []
+        project = self.conversation.session.assignment.run.project_id
+        texts = statement_texts(AssessmentSettings.objects.get(project=project))
+        return [(texts.get(name, name), value) for name, value in self.conversation.values.items()]
+
 
 def study_filters(project: Project) -> list[Filter]:
     """The select boxes for readers who may know the systems."""
     names = System.objects.filter(project=project).values_list("name", flat=True)
     runs = [(str(run.number), _("Run %(n)d") % {"n": run.number}) for run in runs_of(project)]
-    means = [(str(least), _("%(n)d and more") % {"n": least}) for least in LEAST_MEANS]
+    means = [(str(least), _("%(n)s and more") % {"n": intcomma(least)}) for least in LEAST_MEANS]
     return [
         Filter("kind", _("Kind"), _("Without trials"), KINDS),
         Filter("run", _("Run"), _("Every run"), runs),
@@ -108,7 +120,9 @@ def describe_study(project: Project, dialogues: Sequence[Dialogue]) -> dict[int,
 
 
 def _describe(
-    conversation: RatedConversation | None, tried: System | None, collected: System | None
+    conversation: RatedConversation | None,
+    tried: System | None,
+    collected: System | None,
 ) -> StudyDialogue:
     system = conversation.session.system if conversation else tried or collected
     return StudyDialogue(system, tried is not None, conversation)

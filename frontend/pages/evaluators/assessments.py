@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -69,11 +70,11 @@ def order(request: HttpRequest, slug: str, run_id: UUID) -> HttpResponse:
         messages.error(request, str(refusal))
     else:
         words = ngettext(
-            "%(n)d open dialogue is ordered, the least certain first.",
-            "%(n)d open dialogues are ordered, the least certain first.",
+            "%(n)s open dialogue is ordered, the least certain first.",
+            "%(n)s open dialogues are ordered, the least certain first.",
             n,
         )
-        messages.success(request, words % {"n": n})
+        messages.success(request, words % {"n": intcomma(n)})
     return redirect("scoring_run", slug, run.pk)
 
 
@@ -172,9 +173,9 @@ def machine_labels(request: HttpRequest, slug: str, run_id: UUID) -> HttpRespons
         form.add_error(None, str(refusal))
         return _render(request, run, question, waiting, form, refusal.status)
     words = ngettext(
-        "%(n)d machine label is sealed as a batch.", "%(n)d machine labels are sealed as a batch.", batch.size
+        "%(n)s machine label is sealed as a batch.", "%(n)s machine labels are sealed as a batch.", batch.size
     )
-    messages.success(request, words % {"n": batch.size})
+    messages.success(request, words % {"n": intcomma(batch.size)})
     return redirect("batch", slug, batch.number)
 
 

@@ -22,10 +22,10 @@ from frontend.charts.meta_evaluation import draw_meta_evaluation, ordered_figure
 from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
+from frontend.ui.questions import judged_titles
 from jobs.models import LIVE_STATES, Job
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
-from measures.system_scores import OVERALL
 from preference.child_process import QUEUE
 from preference.evaluators.catalogue import run_title
 from preference.evaluators.models import MetaEvaluation
@@ -50,7 +50,8 @@ class MetaEvaluationForm(forms.Form):
     def __init__(self, project: Project, data: QueryDict | None = None) -> None:
         super().__init__(data, initial={"question": batch_plan_for(project).question})
         questions = cast("forms.ChoiceField", self.fields["question"])
-        questions.choices = [(name, question_name(name)) for name in judged_questions(project)]
+        titles = judged_titles(project)
+        questions.choices = [(name, titles.get(name, name)) for name in judged_questions(project)]
         runs = cast("forms.MultipleChoiceField", self.fields["runs"])
         runs.choices = [(str(run.pk), run_title(run)) for run in comparable_runs(project)]
 
@@ -58,10 +59,6 @@ class MetaEvaluationForm(forms.Form):
     def is_possible(self) -> bool:
         """Whether there is something to compare with, and something to compare."""
         return bool(self.fields["question"].choices and self.fields["runs"].choices)  # type: ignore[attr-defined]
-
-
-def question_name(name: str) -> str:
-    return _("overall, all statements") if name == OVERALL else name
 
 
 @require_POST
@@ -116,7 +113,7 @@ def meta_evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -
         "project": evaluation.project,
         "title": _("Evaluators beside people"),
         "evaluation": evaluation,
-        "question": question_name(evaluation.question),
+        "question": judged_titles(evaluation.project).get(evaluation.question, evaluation.question),
         "job": evaluation.job,
         "live": evaluation.job.state in LIVE_STATES,
         "charts": draw_meta_evaluation(evaluation, titles) if report else [],

@@ -18,12 +18,13 @@ from common.refusals import Refusal
 from frontend.charts.evaluators import draw_histogram
 from frontend.charts.files import chart_file
 from frontend.pages.evaluators.assessments import describe_uses
-from frontend.pages.evaluators.meta_evaluation import MetaEvaluationForm, question_name
+from frontend.pages.evaluators.meta_evaluation import MetaEvaluationForm
 from frontend.pages.evaluators.run_address import RUN_URL, run_in
 from frontend.pages.evaluators.scoring_form import ScoringForm, target_name
 from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
+from frontend.ui.questions import judged_titles
 from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -58,13 +59,15 @@ COMPARISONS = 10  # the newest, above the scores
 def scoring_list(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(signed_in(request), slug, Capability.TRAIN)
     page = Paginator(scoring_runs_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
+    questions = judged_titles(project)
     context = {
         "project": project,
         "title": _("Evaluators"),
         "page": page,
         "rows": [(run, run_title(run), target_name(project, Target(run.target))) for run in page],
         "comparisons": [
-            (row, question_name(row.question)) for row in meta_evaluations_of(project)[:COMPARISONS]
+            (row, questions.get(row.question, row.question))
+            for row in meta_evaluations_of(project)[:COMPARISONS]
         ],
         "compare_form": MetaEvaluationForm(project),
         "evaluators": [(name, label, KINDS[name].meaning) for name, label in EvaluatorName.choices],

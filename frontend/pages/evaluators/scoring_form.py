@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from accounts.models import User
 from frontend.pages.learning.training_form import base_name
+from frontend.ui.questions import judged_titles
 from preference.evaluators.catalogue import KINDS, QUESTION, SERVER_KEY, EvaluatorKind, Needs, Setting
 from preference.evaluators.models import Target
 from preference.evaluators.selectors.replies import targets_of
@@ -84,8 +85,11 @@ def _model_choices(user: User, project: Project, kind: EvaluatorKind) -> list[tu
 
 def setting_field(setting: Setting, user: User, project: Project) -> forms.Field:
     if setting.key == QUESTION:
-        keys = judged_questions(project)
-        choices = [("", gettext_lazy("How good is the reply?")), *((key, key) for key in keys)]
+        keys, titles = judged_questions(project), judged_titles(project)
+        choices = [
+            ("", gettext_lazy("How good is the reply?")),
+            *((key, titles.get(key, key)) for key in keys),
+        ]
         return forms.ChoiceField(label=gettext_lazy("Question"), choices=choices, required=False)
     if setting.options:
         return forms.ChoiceField(

@@ -1,6 +1,5 @@
 """Statistics of a labelling project: each plot and table answers the question that is its title."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +10,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
-from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -21,7 +19,7 @@ from annotation.labelling.selectors.helpdesk import (
     nugget_question,
     scores_by_dialogue,
 )
-from annotation.labelling.selectors.ratings import RatedQuestion, rated_questions, rating_table
+from annotation.labelling.selectors.ratings import rated_questions, rating_table
 from annotation.labelling.selectors.statistics import LatestStatistics, check_labelling_protocol
 from annotation.labelling.services.statistics import current_statistics, start_statistics
 from annotation.tasks.selectors.forecast import forecast_of
@@ -37,8 +35,8 @@ from frontend.charts.agreement import (
 from frontend.charts.chart import Chart
 from frontend.charts.files import chart_file
 from frontend.pages.requests import signed_in
-from frontend.ui.labels import in_language
 from frontend.ui.paging import KeysetPage, keyset_page, parse_number
+from frontend.ui.questions import rated_titles
 from jobs.models import LIVE_STATES
 from jobs.selectors import live_workers
 from measures.pairs import confusion_between, confusion_of_pairs
@@ -48,8 +46,6 @@ from projects.selectors import project_for
 
 QUEUE = "default"
 DIALOGUES_SHOWN = 25
-MAX_TOPIC = 40  # characters
-MAX_TITLE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ def render_page(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _build_charts(request: HttpRequest, project: Project, latest: LatestStatistics) -> dict[str, Any]:
-    statistics = _load_statistics(project, latest, titles=question_titles(project))
+    statistics = _load_statistics(project, latest, titles=rated_titles(project))
     chosen = _chosen(request, statistics)
     context: dict[str, Any] = {"whole": [draw(statistics) for draw in CHARTS.values()], "chosen": chosen}
     if chosen.question:
@@ -112,20 +108,6 @@ def _build_charts(request: HttpRequest, project: Project, latest: LatestStatisti
             "dialogue_rows": _dialogue_rows(project, statistics, dialogues),
         }
     return context
-
-
-def question_titles(project: Project) -> dict[str, str]:
-    """By the name of each rated question."""
-    return {one.name: question_title(one) for one in rated_questions(project)}
-
-
-def question_title(rated: RatedQuestion) -> str:
-    """The topic of a question, "Customer satisfaction", or else its text; with what is rated of it."""
-    text = in_language(rated.question.text)
-    topic = re.split("[:：]", text)[0]
-    title = topic if topic and len(topic) <= MAX_TOPIC else Truncator(text).chars(MAX_TITLE)
-    option = in_language(rated.option.text) if rated.option else ""
-    return " · ".join(filter(None, [title, rated.speaker, option]))
 
 
 def _load_statistics(
@@ -193,7 +175,7 @@ def download_chart(request: HttpRequest, project: Project, name: str, suffix: st
     latest = current_statistics(project=project)
     if latest.row is None:
         raise Http404
-    titles = question_titles(project) if suffix == "svg" else {}  # tables have the keys, for programs
+    titles = rated_titles(project) if suffix == "svg" else {}  # tables have the keys, for programs
     statistics = _load_statistics(project, latest, titles=titles)
     chosen = _chosen(request, statistics)
     chart: Chart | None = None

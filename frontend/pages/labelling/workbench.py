@@ -14,11 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
-from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.serializers import serialize_assignment
 from annotation.labelling.services.submissions import MAX_NOTE, serve
-from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.selectors.assignments import assignment_for, assignment_not_found
+from annotation.tasks.selectors.languages import readable_tasks
 from annotation.tasks.selectors.queue import today_of
 from frontend.pages.requests import signed_in
 from frontend.script_modules import loaded_on_need, preloaded
@@ -81,7 +81,7 @@ def _workbench_data(user: User, project: Project, assignment: Assignment | None)
         "schema": {"version": schema.version, "content": schema.content} if schema else None,
         "today": {"finished": today.finished, "goal": today.goal},
         "done": count_submitted(user, project),
-        "of": count_available(project.labelling),
+        "of": count_available(user, project),
         "files": [static(name) for name in loaded_on_need(SCRIPT)],
         "urls": {
             "bench": reverse("label", args=[project.slug, 0]),
@@ -98,11 +98,16 @@ def count_submitted(user: User, project: Project) -> int:
     return own.exclude(task__state=TaskState.WITHDRAWN).count()
 
 
-def count_available(settings: LabellingSettings) -> int:
-    """How many dialogues one person can label in the project at most."""
-    tasks = Task.objects.filter(project_id=settings.project_id)
-    planned = tasks.exclude(state=TaskState.WITHDRAWN).count()
-    return min(planned, settings.max_per_person or planned)
+def count_available(user: User, project: Project) -> int:
+    """How many dialogues the person has labelled, holds or can still get; others may take some of those before."""
+    own = Assignment.objects.filter(
+        annotator=user, project=project, state__in=(*HELD, AssignmentState.SUBMITTED)
+    ).exclude(task__state=TaskState.WITHDRAWN)
+    free = Task.objects.filter(
+        readable_tasks(user.reading_languages, [project]), project=project, open_slots__gt=0
+    ).exclude(pk__in=own.values("task"))
+    available = own.count() + free.count()
+    return min(available, project.labelling.max_per_person or available)
 
 
 def skip_reasons() -> list[str]:

@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.models import User
-from frontend.pages.learning.training_form import LARGEST, base_name
+from frontend.pages.learning.training_form import LARGEST, base_name, processes_field
+from frontend.ui.questions import judged_titles
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.snapshots import usable_snapshots
 from preference.registry.models import ModelKind
@@ -98,6 +99,7 @@ class PairEvalForm(EvaluatorForm):
             "dialogues."
         ),
     )
+    processes = processes_field()
 
 
 class ClassifierForm(EvaluatorForm):
@@ -130,7 +132,10 @@ class AssessorForm(ClassifierForm):
     def __init__(self, user: User, project: Project, data: QueryDict | None = None, **choices: Any) -> None:
         super().__init__(user, project, data, **choices)
         questions = {name: None for snapshot in self._snapshots() for name in fitting_questions(snapshot)}
-        cast("forms.ChoiceField", self.fields["question"]).choices = [(name, name) for name in questions]
+        titles = judged_titles(project)
+        cast("forms.ChoiceField", self.fields["question"]).choices = [
+            (name, titles.get(name, name)) for name in questions
+        ]
         self.has_questions = bool(questions)
 
     def _snapshots(self) -> list[Snapshot]:

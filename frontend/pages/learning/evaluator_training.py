@@ -14,9 +14,8 @@ from frontend.pages.learning.evaluator_form import FORMS, MODEL_NAMES, Evaluator
 from jobs.selectors import live_workers
 from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
-from preference.registry.files import read_json
 from preference.registry.models import ModelKind
-from preference.runs.files import STATES, folder_of_run
+from preference.runs.files import STATES, read_run_json
 from preference.runs.models import TrainingRun
 from preference.runs.services.trainings import start_training
 from preference.runs.trainers import CLASSIFIERS, kinds_of_project
@@ -79,7 +78,7 @@ def model_states(run: TrainingRun) -> list[dict[str, str]]:
     if run.kind not in CLASSIFIERS or not run.folder:
         return []
     words = {"waiting": _("waiting"), "training": _("training"), "done": _("done"), "failed": _("failed")}
-    states = read_json(folder_of_run(run) / STATES)
+    states = read_run_json(run, STATES)
     return [
         {"name": str(MODEL_NAMES.get(model, model)), "state": state, "words": words.get(state, state)}
         for model, state in states.items()

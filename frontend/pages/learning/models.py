@@ -9,7 +9,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.db.models import Q
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import path
 from django.utils import timezone
@@ -20,6 +21,8 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from assessment.report.selectors.model_assessments import assessments_of
 from common.refusals import NotFound, Refusal
+from common.rest.resumed_files import is_resumed, resumable_file
+from common.storage.shared_files import shared_models
 from frontend.charts.assessor import draw_assessor_report
 from frontend.charts.evaluation import (
     ReportedEstimate,
@@ -339,15 +342,16 @@ def model_readme(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 @login_required
 @never_cache
 @require_safe
-def model_weights(request: HttpRequest, slug: str, name: str, file: str) -> FileResponse:
+def model_weights(request: HttpRequest, slug: str, name: str, file: str) -> HttpResponseBase:
     """One of the model's files, with an event in the project's history."""
     user = signed_in(request)
     model = _model_in(user, slug, name)
     path = model_file(model, file)
-    record_download(person=user, project=model.project, row=model, name=file)
-    return FileResponse(
-        path.open("rb"), as_attachment=True, filename=path.name, content_type="application/octet-stream"
-    )
+    kind = "application/octet-stream"
+    response = resumable_file(request, path, content_type=kind, files=shared_models())
+    if not is_resumed(response):
+        record_download(person=user, project=model.project, row=model, name=file)
+    return response
 
 
 @login_required

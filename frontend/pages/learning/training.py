@@ -34,10 +34,9 @@ from jobs.services import cancel_job
 from preference.child_process import QUEUE
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.snapshots import usable_snapshots
-from preference.registry.files import read_json
 from preference.registry.models import ModelKind, RegisteredModel
 from preference.registry.services.trained_models import check_trainable
-from preference.runs.files import folder_of_run
+from preference.runs.files import CARD, read_run_json
 from preference.runs.memory import memory_of_training
 from preference.runs.models import TrainingRun
 from preference.runs.selectors import Curve, curve_of, log_of, run_for, runs_of
@@ -197,7 +196,7 @@ def _run_context(run: TrainingRun) -> dict[str, Any]:
     card: dict[str, Any] = {}
     model: RegisteredModel | None = getattr(run, "model", None)
     if run.folder:
-        card = read_json(folder_of_run(run) / "training.json")
+        card = read_run_json(run, CARD)
     elif model:
         card = model.config
     curve = _curve(run)
@@ -235,7 +234,7 @@ def _curve(run: TrainingRun, most: int = POINTS) -> Curve:
 
 def _log_tail(run: TrainingRun) -> str:
     try:
-        with log_of(run).open("rb") as file:
+        with log_of(run) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - TAIL))
             text = file.read().decode(errors="replace")
@@ -269,8 +268,9 @@ def training_download(request: HttpRequest, slug: str, run_id: UUID, name: str, 
 def training_log(request: HttpRequest, slug: str, run_id: UUID) -> FileResponse:
     run = _run_in(signed_in(request), slug, run_id)
     name = f"{slug}-training-{run.number}.log"
-    file = log_of(run).open("rb")
-    return FileResponse(file, as_attachment=True, filename=name, content_type="text/plain; charset=utf-8")
+    return FileResponse(
+        log_of(run), as_attachment=True, filename=name, content_type="text/plain; charset=utf-8"
+    )
 
 
 @require_POST

@@ -84,6 +84,17 @@ YES_OR_NO: Final = ("chat_template", "recompute")
 ONLY_LORA: Final = ("lora_rank", "lora_alpha", "lora_dropout", "frozen_weights")
 
 
+def processes_field() -> forms.IntegerField:
+    """For the trainers that take --processes."""
+    return forms.IntegerField(
+        label=gettext_lazy("Processes"),
+        min_value=1,
+        max_value=MOST_PROCESSES,
+        required=False,
+        help_text=gettext_lazy("They divide every step. Empty: one for each GPU, on a CPU one."),
+    )
+
+
 class TrainingForm(forms.Form):
     id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
     snapshot = forms.ModelChoiceField(
@@ -124,13 +135,7 @@ class TrainingForm(forms.Form):
         initial=1,
         help_text=gettext_lazy("Of the drawn replies, their order and new weights."),
     )
-    processes = forms.IntegerField(
-        label=gettext_lazy("Processes"),
-        min_value=1,
-        max_value=MOST_PROCESSES,
-        required=False,
-        help_text=gettext_lazy("They divide every step. Empty: one for each GPU, on a CPU one."),
-    )
+    processes = processes_field()
 
     def __init__(self, user: User, project: Project, data: QueryDict | None = None, **choices: Any) -> None:
         """choices: initial values, for example from a link to the page."""

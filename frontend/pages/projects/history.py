@@ -99,7 +99,7 @@ WORDS: Final[dict[str, str | Promise]] = {
     "label_replaced": gettext_lazy("A final label was replaced"),
     "webhook_made": gettext_lazy("Webhook added"),
     "webhook_changed": gettext_lazy("Webhook changed"),
-    "webhook_secret": gettext_lazy("A webhook got another secret"),
+    "webhook_secret": gettext_lazy("A webhook got a new secret"),
     "webhook_tested": gettext_lazy("Test event sent to a webhook"),
     "webhook_replayed": gettext_lazy("Deliveries of a webhook were sent again"),
 }

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -98,49 +99,49 @@ def steps_in(user: User, project: Project) -> list[NextStep]:
 
 
 def _describe_open(n: int) -> str:
-    return ngettext("You have %(n)d open dialogue.", "You have %(n)d open dialogues.", n) % {"n": n}
+    return ngettext("You have %(n)s open dialogue.", "You have %(n)s open dialogues.", n) % {"n": intcomma(n)}
 
 
 def _waiting(n: int) -> str:
-    return ngettext("%(n)d waits", "%(n)d wait", n) % {"n": n}
+    return ngettext("%(n)s waits", "%(n)s wait", n) % {"n": intcomma(n)}
 
 
 def _in_other_languages(n: int) -> str:
     """Why a person gets nothing although dialogues wait."""
     waits = ngettext(
-        "%(n)d dialogue waits in a language that you do not read.",
-        "%(n)d dialogues wait in languages that you do not read.",
+        "%(n)s dialogue waits in a language that you do not read.",
+        "%(n)s dialogues wait in languages that you do not read.",
         n,
     )
-    return f"{waits % {'n': n}} {_('You choose your languages in your profile.')}"
+    return f"{waits % {'n': intcomma(n)}} {_('You choose your languages in your profile.')}"
 
 
 def _write(seen: Overview) -> StepText:
     notes = []
     if seen.open:
         why, label = _describe_open(seen.open), _("Continue writing")
-        notes.append(ngettext("%(n)d open", "%(n)d open", seen.open) % {"n": seen.open})
+        notes.append(ngettext("%(n)s open", "%(n)s open", seen.open) % {"n": intcomma(seen.open)})
     else:
         why, label = _("You have no open dialogue at the moment."), _("Write")
         if seen.free and not seen.readable:
             why = _in_other_languages(seen.free)
     if back := seen.came_back:
-        why += " " + ngettext("%(n)d came back with a reason.", "%(n)d came back with reasons.", back) % {
-            "n": back
+        why += " " + ngettext("%(n)s came back with a reason.", "%(n)s came back with reasons.", back) % {
+            "n": intcomma(back)
         }
-        notes.append(ngettext("%(n)d came back", "%(n)d came back", back) % {"n": back})
+        notes.append(ngettext("%(n)s came back", "%(n)s came back", back) % {"n": intcomma(back)})
     return StepText(why, label, " · ".join(notes))
 
 
 def _confirm(seen: Overview) -> StepText:
     n = seen.to_confirm
     why = ngettext(
-        "Somebody else answered differently for %(n)d dialogue: look at it once more.",
-        "Somebody else answered differently for %(n)d dialogues: look at them once more.",
+        "Somebody else answered differently for %(n)s dialogue: look at it once more.",
+        "Somebody else answered differently for %(n)s dialogues: look at them once more.",
         n,
     )
-    note = ngettext("%(n)d to confirm", "%(n)d to confirm", n)
-    return StepText(why % {"n": n}, _("Confirm"), note % {"n": n})
+    note = ngettext("%(n)s to confirm", "%(n)s to confirm", n)
+    return StepText(why % {"n": intcomma(n)}, _("Confirm"), note % {"n": intcomma(n)})
 
 
 def _test(_seen: Overview) -> StepText:
@@ -157,8 +158,8 @@ def _label(seen: Overview) -> StepText:
     if not seen.readable:
         return StepText(_in_other_languages(seen.free), _("Label"))
     n = seen.readable
-    why = ngettext("%(n)d dialogue still needs an annotator.", "%(n)d dialogues still need an annotator.", n)
-    return StepText(why % {"n": n}, _("Label"))
+    why = ngettext("%(n)s dialogue still needs an annotator.", "%(n)s dialogues still need an annotator.", n)
+    return StepText(why % {"n": intcomma(n)}, _("Label"))
 
 
 def _decide(seen: Overview) -> StepText:
@@ -167,28 +168,28 @@ def _decide(seen: Overview) -> StepText:
         why, note = _("People agree about every dialogue that they finished."), _("nothing waits")
         return StepText(why, _("Decide"), note)
     why = ngettext(
-        "People still disagree about %(n)d dialogue.", "People still disagree about %(n)d dialogues.", n
+        "People still disagree about %(n)s dialogue.", "People still disagree about %(n)s dialogues.", n
     )
-    note = ngettext("%(n)d disputed", "%(n)d disputed", n)
-    return StepText(why % {"n": n}, _("Decide"), note % {"n": n})
+    note = ngettext("%(n)s disputed", "%(n)s disputed", n)
+    return StepText(why % {"n": intcomma(n)}, _("Decide"), note % {"n": intcomma(n)})
 
 
 def _answer(seen: Overview) -> StepText:
     why = ngettext(
-        "%(n)d question about a dialogue has no answer.",
-        "%(n)d questions about dialogues have no answer.",
+        "%(n)s question about a dialogue has no answer.",
+        "%(n)s questions about dialogues have no answer.",
         seen.asked,
     )
-    return StepText(why % {"n": seen.asked}, _("Answer"))
+    return StepText(why % {"n": intcomma(seen.asked)}, _("Answer"))
 
 
 def _review(seen: Overview) -> StepText:
     n, label = seen.unreviewed, _("Review")
     if n:
         why = ngettext(
-            "%(n)d finished dialogue waits for an expert.", "%(n)d finished dialogues wait for an expert.", n
+            "%(n)s finished dialogue waits for an expert.", "%(n)s finished dialogues wait for an expert.", n
         )
-        return StepText(why % {"n": n}, label, _waiting(n))
+        return StepText(why % {"n": intcomma(n)}, label, _waiting(n))
     if seen.reviewed:
         return StepText(_("Everything that waited for an expert is reviewed."), label, _("nothing waits"))
     return StepText(_("There is nothing to review yet: no dialogue is finished."), label, _("nothing waits"))
@@ -199,29 +200,29 @@ def _judge(seen: Overview) -> StepText:
     if not n:
         return StepText(_("No batch waits for a controller."), label, _("nothing waits"))
     why = ngettext(
-        "%(n)d batch waits for its sample to be judged.",
-        "%(n)d batches wait for their samples to be judged.",
+        "%(n)s batch waits for its sample to be judged.",
+        "%(n)s batches wait for their samples to be judged.",
         n,
     )
     label = _("Judge batch %(n)d") % {"n": seen.next_batch}
-    return StepText(why % {"n": n}, label, _waiting(n) if n > 1 else "")
+    return StepText(why % {"n": intcomma(n)}, label, _waiting(n) if n > 1 else "")
 
 
 def _export(seen: Overview) -> StepText:
     n, why = 0, _("Export the dialogues and every judgement on them as a file.")
     if n := seen.labelled:
         why = ngettext(
-            "%(n)d dialogue has its final label and can be exported.",
-            "%(n)d dialogues have their final labels and can be exported.",
+            "%(n)s dialogue has its final label and can be exported.",
+            "%(n)s dialogues have their final labels and can be exported.",
             n,
         )
     elif n := seen.passed:
         why = ngettext(
-            "Experts passed %(n)d dialogue, which can be exported.",
-            "Experts passed %(n)d dialogues, which can be exported.",
+            "Experts passed %(n)s dialogue, which can be exported.",
+            "Experts passed %(n)s dialogues, which can be exported.",
             n,
         )
-    return StepText(why % {"n": n}, _("Export"))
+    return StepText(why % {"n": intcomma(n)}, _("Export"))
 
 
 def _train(_seen: Overview) -> StepText:
@@ -233,8 +234,8 @@ def _plan(seen: Overview) -> StepText:
     n = seen.unplanned
     if not n:
         return StepText(_("No dialogue is left to be written."), _("Plan dialogues"))
-    why = ngettext("%(n)d dialogue is not planned yet.", "%(n)d dialogues are not planned yet.", n)
-    return StepText(why % {"n": n}, _("Plan them"))
+    why = ngettext("%(n)s dialogue is not planned yet.", "%(n)s dialogues are not planned yet.", n)
+    return StepText(why % {"n": intcomma(n)}, _("Plan them"))
 
 
 def _import(_seen: Overview) -> StepText:
@@ -319,12 +320,12 @@ def _missing_in_labelling(
         found.append(MissingSetup(_("Some dialogues are not planned yet."), _("Plan them"), f"{url}#plan"))
     if n := count_unread_tasks(project):
         text = ngettext(
-            "%(n)d dialogue waits in a language that no annotator here reads.",
-            "%(n)d dialogues wait in languages that no annotator here reads.",
+            "%(n)s dialogue waits in a language that no annotator here reads.",
+            "%(n)s dialogues wait in languages that no annotator here reads.",
             n,
         )
         url = reverse("members", args=[project.slug]) if Capability.MANAGE_MEMBERS in granted else ""
-        found.append(MissingSetup(text % {"n": n}, _("Members and their languages"), url))
+        found.append(MissingSetup(text % {"n": intcomma(n)}, _("Members and their languages"), url))
     if unasked := unasked_speakers(project):
         text = _(
             "The questions about utterances are asked only where the speaker is %(wanted)s. Here the speakers are"

@@ -6,6 +6,7 @@ from decimal import Decimal
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -20,8 +21,8 @@ from annotation.people.selectors import TOO_FEW, PersonReport, person_report
 from common.refusals import NotFound
 from frontend.charts.chart import Cell, Chart
 from frontend.charts.files import chart_file
-from frontend.pages.labelling.agreement import question_titles
 from frontend.pages.requests import signed_in
+from frontend.ui.questions import rated_titles
 from plots.columns import draw_columns
 from plots.marks import Mark
 from projects.models import Membership, Project, Protocol
@@ -77,7 +78,7 @@ def _member(project: Project, user_id: int) -> User:
 
 def _question_names(project: Project, report: PersonReport) -> dict[str, str]:
     """By the name of a rated question; "" stands for the final labels."""
-    titles = question_titles(project) if report.agreement else {}
+    titles = rated_titles(project) if report.agreement else {}
     return titles | {"": _("With the final label")}
 
 
@@ -87,14 +88,14 @@ def draw_weeks(report: PersonReport) -> Chart:
     marks = [Mark(n, f"{label}: {n}") for label, (_monday, n) in zip(labels, report.weeks, strict=True)]
     total = sum(n for _monday, n in report.weeks)
     note = ngettext(
-        "n = %(n)d dialogue, by the Monday of its week",
-        "n = %(n)d dialogues, by the Monday of their week",
+        "n = %(n)s dialogue, by the Monday of its week",
+        "n = %(n)s dialogues, by the Monday of their week",
         total,
     )
     x, y = _("week"), _("dialogues")
     svg = draw_columns(labels, marks, x=x, y=y, description=title) if marks else ""
     rows: list[list[Cell]] = [[monday.isoformat(), n] for monday, n in report.weeks]
-    return Chart("weeks", title, note % {"n": total}, [x, y], rows, svg)
+    return Chart("weeks", title, note % {"n": intcomma(total)}, [x, y], rows, svg)
 
 
 def _week(monday: date) -> str:

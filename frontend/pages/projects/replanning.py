@@ -6,6 +6,7 @@ from uuid import UUID, uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
@@ -156,14 +157,16 @@ def _carry_out(request: HttpRequest, project: Project, form: ReplanForm) -> Http
 
 
 def describe_change(done: Replanned) -> str:
-    changed = ngettext("%(n)d dialogue changed.", "%(n)d dialogues changed.", done.changed) % {
-        "n": done.changed
+    changed = ngettext("%(n)s dialogue changed.", "%(n)s dialogues changed.", done.changed) % {
+        "n": intcomma(done.changed)
     }
     if not done.added and not done.removed:
         return changed
-    more = ngettext("%(n)d assignment more.", "%(n)d assignments more.", done.added) % {"n": done.added}
-    fewer = ngettext("%(n)d assignment fewer.", "%(n)d assignments fewer.", done.removed) % {
-        "n": done.removed
+    more = ngettext("%(n)s assignment more.", "%(n)s assignments more.", done.added) % {
+        "n": intcomma(done.added)
+    }
+    fewer = ngettext("%(n)s assignment fewer.", "%(n)s assignments fewer.", done.removed) % {
+        "n": intcomma(done.removed)
     }
     return " ".join([changed, *([more] if done.added else []), *([fewer] if done.removed else [])])
 
@@ -187,13 +190,13 @@ def undo(request: HttpRequest, slug: str, replan_id: UUID) -> HttpResponse:
 
 def _describe_undoing(done: UndoneReplan) -> str:
     undone = ngettext(
-        "%(n)d dialogue is as it was before.", "%(n)d dialogues are as they were before.", done.changed
-    ) % {"n": done.changed}
+        "%(n)s dialogue is as it was before.", "%(n)s dialogues are as they were before.", done.changed
+    ) % {"n": intcomma(done.changed)}
     kept = ngettext(
-        "%(n)d dialogue was changed or finished since and stays as it is.",
-        "%(n)d dialogues were changed or finished since and stay as they are.",
+        "%(n)s dialogue was changed or finished since and stays as it is.",
+        "%(n)s dialogues were changed or finished since and stay as they are.",
         done.kept,
-    ) % {"n": done.kept}
+    ) % {"n": intcomma(done.kept)}
     return f"{undone} {kept}" if done.kept else undone
 
 

@@ -6,6 +6,7 @@ from uuid import uuid4
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -272,7 +273,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         return _render(request, user, project, plan_form=form)
     made = plan_dialogues(project=project, actor=user, **form.cleaned_data)
     messages.success(
-        request, ngettext("%(n)d dialogue planned.", "%(n)d dialogues planned.", made) % {"n": made}
+        request, ngettext("%(n)s dialogue planned.", "%(n)s dialogues planned.", made) % {"n": intcomma(made)}
     )
     return redirect("project_settings", slug)
 
@@ -284,8 +285,8 @@ def _plan_labelling(request: HttpRequest, user: User, project: Project) -> HttpR
     made = plan_labelling(project=project, actor=user, **form.cleaned_data)
     messages.success(
         request,
-        ngettext("%(n)d dialogue can be labelled now.", "%(n)d dialogues can be labelled now.", made)
-        % {"n": made},
+        ngettext("%(n)s dialogue can be labelled now.", "%(n)s dialogues can be labelled now.", made)
+        % {"n": intcomma(made)},
     )
     return redirect("project_settings", project.slug)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Count, F, Q, Sum
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -113,20 +114,20 @@ def _run(project: Project, seen: StudyOverview) -> NextStep:
 
 def _follow(project: Project, seen: StudyOverview) -> NextStep:
     why = ngettext(
-        "%(n)d participant has finished; %(all)d are wanted.",
-        "%(n)d participants have finished; %(all)d are wanted.",
+        "%(n)s participant has finished; %(all)s are wanted.",
+        "%(n)s participants have finished; %(all)s are wanted.",
         seen.completed_in_open,
-    ) % {"n": seen.completed_in_open, "all": seen.wanted}
-    note = _("%(n)d of %(all)d") % {"n": seen.completed_in_open, "all": seen.wanted}
+    ) % {"n": intcomma(seen.completed_in_open), "all": intcomma(seen.wanted)}
+    note = _("%(n)s of %(all)s") % {"n": intcomma(seen.completed_in_open), "all": intcomma(seen.wanted)}
     return NextStep(_("Runs"), why, _("Runs"), reverse("runs", args=[project.slug]), "layers", "r", note)
 
 
 def _report(project: Project, seen: StudyOverview) -> NextStep:
     why = ngettext(
-        "Which chatbots are better, after %(n)d participant.",
-        "Which chatbots are better, after %(n)d participants.",
+        "Which chatbots are better, after %(n)s participant.",
+        "Which chatbots are better, after %(n)s participants.",
         seen.completed,
-    ) % {"n": seen.completed}
+    ) % {"n": intcomma(seen.completed)}
     url = reverse("assessment_report", args=[project.slug])
     return NextStep(_("Report"), why, _("Report"), url, "chart", "s")
 

@@ -1,11 +1,13 @@
 """Webhooks of a project: added, changed, tested; what was sent to them, and sent again."""
 
 from typing import Any, Final
+from urllib.parse import urlsplit
 from uuid import UUID, uuid4
 
 from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
@@ -43,7 +45,6 @@ class WebhookForm(forms.Form):
         label=gettext_lazy("What it is for"),
         max_length=200,
         required=False,
-        help_text=gettext_lazy("Optional."),
     )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
@@ -108,7 +109,7 @@ def webhook(request: HttpRequest, slug: str, webhook_id: UUID) -> HttpResponse:
         except Invalid as refusal:
             form.add_error(refusal.details.get("field"), str(refusal))
         else:
-            messages.success(request, _("Saved. Deliveries that wait go to this address."))
+            messages.success(request, _("Saved. Deliveries that are waiting will go to this address."))
             return redirect("webhook", slug, webhook_id)
     return _render_webhook(request, row, form=form)
 
@@ -119,7 +120,7 @@ def _render_webhook(
     chosen = chosen_filters(request.GET, FILTERS)
     context: dict[str, Any] = {
         "project": row.project,
-        "title": _("Webhook"),
+        "title": urlsplit(row.url).hostname,
         "webhook": row,
         "is_on": row.state == WebhookState.ON,
         "form": form,
@@ -153,7 +154,9 @@ def switch(request: HttpRequest, slug: str, webhook_id: UUID) -> HttpResponse:
     on = request.POST.get("on") == "1"
     services.switch_webhook(webhook=_webhook(request, slug, webhook_id), actor=signed_in(request), on=on)
     done = (
-        _("It is on. What waited is being sent.") if on else _("It is off. What happens from now on waits.")
+        _("The webhook is on. Deliveries that waited are being sent.")
+        if on
+        else _("The webhook is off. New events wait until it is on again.")
     )
     messages.success(request, done)
     return redirect("webhook", slug, webhook_id)
@@ -165,9 +168,7 @@ def send_test(request: HttpRequest, slug: str, webhook_id: UUID) -> HttpResponse
     row = _webhook(request, slug, webhook_id)
     test_id = posted_uuid(request, "request_id")
     services.send_test(webhook=row, actor=signed_in(request), test_id=test_id)
-    messages.success(
-        request, _("The test is sent as soon as it is its turn. Reload the page to see the answer.")
-    )
+    messages.success(request, _("The test is on its way. Reload the page in a moment to see the answer."))
     return redirect("webhook", slug, webhook_id)
 
 
@@ -184,8 +185,8 @@ def replay(request: HttpRequest, slug: str, webhook_id: UUID) -> HttpResponse:
         deliveries=[] if named is None else [named],
         all_failed=named is None,
     )
-    words = ngettext("%(n)d delivery is sent again.", "%(n)d deliveries are sent again.", count)
-    messages.success(request, words % {"n": count})
+    words = ngettext("%(n)s delivery will be sent again.", "%(n)s deliveries will be sent again.", count)
+    messages.success(request, words % {"n": intcomma(count)})
     return redirect("webhook", slug, webhook_id)
 
 
@@ -193,7 +194,7 @@ def replay(request: HttpRequest, slug: str, webhook_id: UUID) -> HttpResponse:
 @login_required
 def remove(request: HttpRequest, slug: str, webhook_id: UUID) -> HttpResponse:
     services.remove_webhook(webhook=_webhook(request, slug, webhook_id), actor=signed_in(request))
-    messages.success(request, _("The webhook is removed."))
+    messages.success(request, _("The webhook was removed."))
     return redirect("webhooks", slug)
 
 

@@ -1,15 +1,23 @@
 """An assignment is locked together with everything that storing its labels reads."""
 
+import json
+from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotation.labelling.models.labels import LabellingSettings, Schema
-from annotation.labelling.services.submission_sql import ModelColumns, lock_assignment_and_task
+from annotation.labelling.services.submission_sql import (
+    DELETE_DRAFT_AND_START_NEXT,
+    ModelColumns,
+    lock_assignment_and_task,
+)
 from annotation.tasks.models.work import Assignment, Task
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Utterance
@@ -83,3 +91,44 @@ def test_fields_that_django_converts_must_be_deferred() -> None:
 
 def test_generated_columns_can_be_read() -> None:
     assert "rank" in ModelColumns(Task, "task").names
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from nodes(child)
+
+
+def test_what_was_fetched_ahead_is_selected_once_whatever_the_statistics_say(
+    quality: Project, anna: User
+) -> None:
+    task = Task.objects.select_related("dialogue").filter(project=quality).earliest("pk")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE annotation_assignment")  # says that it is empty
+    people = User.objects.bulk_create(User(username=f"n{number}") for number in range(50))
+    Assignment.objects.bulk_create(
+        Assignment(
+            task=task,
+            project=quality,
+            dialogue=task.dialogue,
+            annotator=person,
+            claim_id=uuid4(),
+            lease_until=timezone.now(),
+        )
+        for person in [anna, *people]
+    )
+    mine = Assignment.objects.get(annotator=anna)
+    parameters: dict[str, Any] = {
+        "assignment": 0,
+        "annotator": anna.pk,
+        "project": quality.pk,
+        "is_first": True,
+        "now": timezone.now(),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {DELETE_DRAFT_AND_START_NEXT}", parameters)
+        (found,) = cursor.fetchone()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+    assert [node["Actual Loops"] for node in nodes(plan) if node["Node Type"] == "LockRows"] == [1]
+    mine.refresh_from_db()
+    assert mine.served_at is not None

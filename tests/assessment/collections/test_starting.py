@@ -23,7 +23,7 @@ from tests.conftest import Joins
 
 
 def contexts(collection: Collection) -> list[Any]:
-    rows = CollectedDialogue.objects.filter(collection=collection).order_by("number")
+    rows = CollectedDialogue.objects.filter(collection=collection).order_by("number", "pk")
     return list(rows.values_list("context", flat=True))
 
 

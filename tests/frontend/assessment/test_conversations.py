@@ -78,8 +78,17 @@ def test_a_dialogue_shows_what_its_participant_thinks(client: Client, study: Pro
     assert "In the study" in page
     assert "fern" in page
     assert session.topic in page
-    assert "repetitive 25" in page
+    assert "kept being repetitive during the conversation. 25" in page
     assert "Mean rating 39.3" in page, "robotic and repetitive count 100 - x"
+
+
+def test_a_chinese_reader_reads_the_statements_in_chinese(client: Client, study: Project, mara: User) -> None:
+    User.objects.filter(pk=mara.pk).update(language="zh-hans")
+    session = Session.objects.filter(system__name="fern", state="rated")[0]
+    page = words(client, f"/p/study/dialogues/{session.dialogue_id}/")
+    assert "聊天机器人没有偏离话题。" in page
+    assert "聊天机器人的语言在整段对话中流畅自然。" in page
+    assert "robotic" not in page
 
 
 def test_a_person_without_the_report_does_not_learn_the_system(

@@ -9,11 +9,13 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils.translation import override
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from accounts.models import User
 from annotation.project_setup.services import create_project
 from assessment.management.commands.assessment_report import _p_text
+from assessment.setup.models import AssessmentSettings
 from frontend.charts.chart import Chart
 from frontend.pages.assessment.report import CHARTS
 from projects.models import Project
@@ -65,7 +67,33 @@ def test_the_first_line_counts_the_systems_that_the_best_one_beats(client: Clien
 
 def test_numbers_of_a_column_have_the_same_decimals() -> None:
     chart = Chart("x", "Title", "Note", ["name", "r", "n"], [["a", 1.0, 3], ["b", 0.982, None]])
-    assert chart.shown_rows == [(["a", "1.000", 3], ""), (["b", "0.982", None], "")]
+    assert chart.shown_rows == [(["a", "1.000", "3"], ""), (["b", "0.982", None], "")]
+
+
+def test_numbers_are_grouped_but_those_that_name_a_row_are_not() -> None:
+    rows = [[2508, 2508, 1234.5], [1, 7, 0.5]]
+    chart = Chart("x", "Title", "Note", ["no.", "n", "mean"], rows)
+    for language in ("en", "zh-hans"):
+        with override(language):
+            assert chart.shown_rows[0][0] == [2508, "2,508", "1,234.5"]
+
+
+def test_statements_are_in_the_readers_language_and_keep_their_names_in_files(
+    client: Client, ratings: Project, mara: User
+) -> None:
+    rated(ratings)
+    own = {"name": "warm", "text_en": "It was kind.", "text_zh": "它很友善。", "is_reversed": False}
+    settings = AssessmentSettings.objects.get(project=ratings)
+    settings.statements = [*settings.statements, own]
+    settings.save()
+    assert "<th" in html(client)
+    User.objects.filter(pk=mara.pk).update(language="zh-hans")
+    page = html(client)
+    assert ">像机器人</th>" in page
+    assert ">它很友善</th>" in page
+    assert "robotic" not in page.partition("<main")[2]
+    table = client.get(reverse("assessment_report_download", args=["ratings", "correlations", "csv"]))
+    assert ",robotic," in table.content.decode()
 
 
 def test_a_plot_has_no_bars_for_what_never_happened(client: Client, ratings: Project) -> None:

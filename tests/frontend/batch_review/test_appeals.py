@@ -71,7 +71,7 @@ def test_a_refused_appeal_keeps_its_words(client: Client, returned: Round, anna:
     refused = post_form(client, anna, address, **sent, reason="Fine. " * 1000)
     page = refused.content.decode()
     assert refused.status_code == 400
-    assert "A reason has at most 5000 characters." in page
+    assert "A reason has at most 5,000 characters." in page
     assert f'value="{"Fine. " * 1000}"' in page
     assert 'name="own" value="1"' in page  # leads back to her own accuracy
     post_form(client, tina, address, request_id=uuid4(), reason="I see it so too.")
@@ -95,7 +95,7 @@ def test_a_refused_settlement_keeps_its_words(
     assert refused.status_code == 400
     page = refused.content.decode()
     assert f'value="{"Right. " * 1000}"' in page
-    assert page.index("at most 5000") < page.index("Right. ")
+    assert page.index("at most 5,000") < page.index("Right. ")
     tom = joins("tom", returned.project, Role.TRAINER)
     settle_appeal(trainer=tom, appeal_id=appeals[0].pk, upheld=False, settlement="See page 2.")
     late = post_form(client, tina, address, upheld="1", settlement="Anna is right.")

@@ -164,6 +164,11 @@ def test_a_batch_that_waits_for_other_controllers_is_not_offered(
 ) -> None:
     joins("anna", drawn.round.project, Role.ANNOTATOR, Role.CONTROLLER)  # who labelled every dialogue of it
     assert f'href="{BATCH}"' not in get_page(client, anna, "/")
+    page = get_page(client, anna, BATCH)
+    assert "Nothing in this sample waits for you" in page
+    assert "Continue judging" not in page
+    assert "Not decided yet: nothing is judged yet; of all 4, at most" in page
+    assert "Continue judging" in get_page(client, carla, BATCH)
 
 
 def test_the_previous_round_keeps_its_page(client: Client, returned: Round, carla: User) -> None:

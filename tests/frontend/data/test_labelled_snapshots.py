@@ -49,7 +49,7 @@ def test_the_list_offers_final_labels_only(quality: Project, erics_browser: Clie
 
 def test_the_page_shows_labels_by_question(quality: Project, erics_browser: Client) -> None:
     page = words(taken(erics_browser))
-    assert "Which labels does “quality” have?" in page
+    assert "Which labels does “Rate the quality of the dialogue” have?" in page
     assert "How did the final labels come about?" in page
     assert "One person 5" in page
     assert "The labels of 5 dialogues were imported" in page

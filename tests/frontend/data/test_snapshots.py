@@ -124,7 +124,7 @@ def test_the_most_frequent_comes_first(taken: Taken) -> None:
     taken()
     Snapshot.objects.update(card=Snapshot.objects.get().card | {"domains": {"pets": 2, "leisure": 9, "": 5}})
     tables = {
-        table.name: table.rows for table in snapshot_charts.tabulate_contents(Snapshot.objects.get().card)
+        table.name: table.rows for table in snapshot_charts.tabulate_contents(Snapshot.objects.get().card, {})
     }
     assert tables["domains"] == [["leisure", 9], ["not stated", 5], ["pets", 2]]
 

@@ -125,7 +125,7 @@ def test_a_long_reason_is_refused_and_not_truncated(
     address, reason = f"/p/quality/disputes/{task.pk}/", "Why.\r\n" * 998
     page = signed(tina).post(address, decision(BETTER, reason=reason + "Much too long."))
     assert page.status_code == 400
-    assert b"A reason has at most 5000 characters." in page.content
+    assert b"A reason has at most 5,000 characters." in page.content
     assert b"Much too long.</textarea>" in page.content
     # Exactly as many characters as the field accepts; it counts a line end once.
     assert signed(tina).post(address, decision(BETTER, reason=reason + "ok")).status_code == 302

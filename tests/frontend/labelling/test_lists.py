@@ -14,10 +14,11 @@ from annotation.batch_review.services.cutting import cut_batches
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
 from annotation.labelling.services.planning import plan_labelling
 from annotation.onboarding.services.threads import ask_question
-from annotation.tasks.models.work import Assignment, Task, TaskState
+from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Dialogue
 from frontend.pages.labelling.disputes import PERIODS
+from frontend.pages.labelling.workbench import count_available
 from projects.models import Project, Role
 from tests.annotation.conftest import Joins, imported
 from tests.frontend.labelling.test_disputes import disputed, signed
@@ -43,6 +44,21 @@ def give_final_label(dialogue: Dialogue, quality: int, reasons: list[str]) -> No
         answers={"dialogue": {"quality": quality, f"reasons_{quality}": reasons}, "utterances": {}},
         origin=LabelOrigin.UNANIMOUS,
     )
+
+
+def test_the_workbench_counts_only_dialogues_that_the_person_can_still_get(
+    quality: Project, anna: User, bela: User
+) -> None:
+    quality.labelling.overlap = 1
+    quality.labelling.save()
+    Task.objects.update(open_slots=1)
+    held = claim_next_task(annotator=bela, project=quality, claim_id=uuid4())
+    assert count_available(bela, quality) == 3
+    assert count_available(anna, quality) == 2
+    Assignment.objects.filter(pk=held.pk).update(state=AssignmentState.SUBMITTED)
+    assert count_available(bela, quality) == 3
+    quality.labelling.max_per_person = 1
+    assert count_available(anna, quality) == 1
 
 
 def test_dialogues_are_sorted_by_a_click_on_a_head(mara: User, quality: Project) -> None:

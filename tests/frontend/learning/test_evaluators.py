@@ -69,6 +69,7 @@ def test_the_form_offers_questions_and_models(frozen: Snapshot, erics_browser: C
     assert "Train an assessor" in page
     assert "GRU, trained from scratch" in page
     assert "PairEval learns" not in page
+    assert "One process trains the compared models" in page
 
 
 def test_without_a_snapshot_the_form_says_what_to_do(quality: Project, erics_browser: Client) -> None:
@@ -92,7 +93,7 @@ def test_a_training_ends_in_a_report(frozen: Snapshot, erics_browser: Client) ->
         "0.750 (0.50 to 0.90)",
         "What does it mistake for what?",
         "Is it as sure as it is right?",
-        "Registered: gru, for the question “quality”.",
+        "Registered: gru, for the question “Rate the quality of the dialogue”.",
         "A note.",
     ):
         assert words in page
@@ -153,8 +154,10 @@ def test_authoring_projects_offer_paireval_beside_reply_models(
     assert f'href="{new}?kind=paireval"' in html(erics_browser.get(new))
     assert "Train PairEval" in text_of(erics_browser.get(f"{new}?kind=paireval"))
     body = {"id": uuid4(), "snapshot": snapshot.pk, "model": "/models/plato", "recipe": "paper", "seed": 1}
-    answer = erics_browser.post(f"{new}?kind=paireval", body)
+    assert erics_browser.post(f"{new}?kind=paireval", {**body, "processes": 0}).status_code == 422
+    answer = erics_browser.post(f"{new}?kind=paireval", {**body, "processes": 1})
     run = TrainingRun.objects.get()
+    assert run.processes == 1
     assert answer["Location"] == reverse("training_run", args=["chit-chat", run.pk])
     run_job(job_id=run.job_id)
     page = text_of(erics_browser.get(reverse("model", args=["chit-chat", run.model.slug])))

@@ -157,7 +157,7 @@ def test_the_forecast_shows_what_a_training_takes(
     )
     text = text_of(erics_browser.get(query))
     assert "9 dialogues , 36 turns with candidates" in text.replace("dialogues,", "dialogues ,")
-    assert "3 dialogues of the split “test”" in text
+    assert "3 dialogues of the split “Test”" in text
     assert "12 steps" in text
     assert "not known yet" in text
     learns(training(project, None, snapshot))

@@ -93,7 +93,7 @@ def test_the_log_shows_the_answers_and_sends_again(
     again = {"request_id": str(uuid4())}
     for _ in range(2):
         page = html(maras.post(at("webhook_replay", webhook), again, follow=True))
-        assert "1 delivery is sent again." in page
+        assert "1 delivery will be sent again." in page
     assert deliver() == 1
     one = WebhookDelivery.objects.get(subject="job:2")
     maras.post(at("webhook_replay", webhook), {"delivery": one.pk, "request_id": str(uuid4())})
@@ -129,6 +129,10 @@ def test_a_secret_is_replaced_and_a_webhook_changed_and_removed(
     page = html(maras.post(at("webhook_secret", webhook), {"version": 1}))
     assert page.count("whsec_") == 1
     assert "whsec_" not in html(maras.post(at("webhook_secret", webhook), {"version": 1}, follow=True))
+    Webhook.objects.update(secret_version=4)
+    late = html(maras.post(at("webhook_secret", webhook), {"version": 1}))
+    assert "Somebody has made another secret in the meantime." in late
+    Webhook.objects.update(secret_version=2)
     form = {"url": webhook.url, "events": ["job.ended"], "description": "云端"}
     assert "云端" in html(maras.post(at("webhook", webhook), form, follow=True))
     wrong = maras.post(at("webhook", webhook), {**form, "url": "https://10.1.1.1/"})

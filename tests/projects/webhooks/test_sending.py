@@ -10,9 +10,11 @@ from uuid import uuid4
 
 import pytest
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from common import clock
 from projects.models import (
     DeliveryProblem,
     DeliveryState,
@@ -24,7 +26,7 @@ from projects.models import (
     WebhookState,
 )
 from projects.webhooks import receivers, sending
-from projects.webhooks.sending import deliver_due, due_webhooks, note_answer, pause_after
+from projects.webhooks.sending import Attempt, deliver_due, due_webhooks, note_attempts, pause_after
 from projects.webhooks.services import (
     change_webhook,
     replay_deliveries,
@@ -88,7 +90,8 @@ def test_a_delivery_that_failed_for_good_lets_the_next_of_its_subject_go(
 ) -> None:
     first, second = happens("1"), happens("1", "failed")
     WebhookDelivery.objects.filter(event=first).update(
-        waiting_since=timezone.now() - sending.GIVE_UP_AFTER, due_at=timezone.now() + timedelta(hours=1)
+        waiting_since=timezone.now() - sending.GIVE_UP_AFTER - timedelta(minutes=1),
+        due_at=timezone.now() + timedelta(hours=1),
     )
     assert deliver() == 1
     assert inbox.events == [second.pk]
@@ -280,11 +283,11 @@ def test_a_worker_that_was_thought_dead_sends_no_further_batch(
     for job in range(5):
         happens(str(job))
 
-    def note_and_lose_the_lease(webhook: Webhook, row: WebhookDelivery, answer: receivers.Answer) -> bool:
+    def note_and_lose_the_lease(webhook: Webhook, attempts: list[Attempt]) -> bool:
         Webhook.objects.update(leased_until=timezone.now() + timedelta(minutes=5))
-        return note_answer(webhook, row, answer)
+        return note_attempts(webhook, attempts)
 
-    monkeypatch.setattr(sending, "note_answer", note_and_lose_the_lease)
+    monkeypatch.setattr(sending, "note_attempts", note_and_lose_the_lease)
     assert deliver() == 2
     assert Webhook.objects.get().leased_until > timezone.now()  # type: ignore[operator]  # the other one has it
 
@@ -293,9 +296,72 @@ def test_a_slice_ends_so_that_others_have_their_turn(
     webhook: Webhook, inbox: Inbox, happens: Happens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sending, "SLICE", timedelta(0))
+    monkeypatch.setattr(sending, "BATCH", 1)
     events = [happens(str(job)) for job in range(3)]
     assert [deliver(), deliver(), deliver(), deliver()] == [1, 1, 1, 0]
     assert inbox.events == [event.pk for event in events]
+
+
+def test_a_batch_is_stored_at_once_and_found_in_few_queries(
+    webhook: Webhook,
+    inbox: Inbox,
+    happens: Happens,
+    monkeypatch: pytest.MonkeyPatch,
+    django_assert_max_num_queries: DjangoAssertNumQueries,
+) -> None:
+    monkeypatch.setattr(sending, "LOOKED_AT", 10)
+    blocked = [happens("0", "failed" if number % 2 else "done") for number in range(30)]
+    WebhookDelivery.objects.filter(event=blocked[0]).update(due_at=timezone.now() + timedelta(hours=1))
+    events = [happens(str(job)) for job in range(1, 26)]
+    # Of it 6 + 6 to find the batch and that nothing follows it; none for each delivery.
+    with django_assert_max_num_queries(24):
+        assert deliver_due(webhook_id=webhook.pk) == len(events)
+    assert inbox.events == [event.pk for event in events]
+    rows = WebhookDelivery.objects.filter(event__in=events, state=DeliveryState.DELIVERED, status=200)
+    assert rows.filter(attempts=1, ended_at__isnull=False, milliseconds__isnull=False).count() == len(events)
+    assert WebhookDelivery.objects.filter(state=DeliveryState.WAITING).count() == len(blocked)
+
+
+def test_a_slow_receiver_is_not_waited_for_to_store_results(
+    webhook: Webhook, inbox: Inbox, happens: Happens, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "BATCH_SPAN", timedelta(0))
+    sizes: list[int] = []
+
+    def note(webhook: Webhook, attempts: list[Attempt]) -> bool:
+        sizes.append(len(attempts))
+        return note_attempts(webhook, attempts)
+
+    monkeypatch.setattr(sending, "note_attempts", note)
+    for job in range(3):
+        happens(str(job))
+    assert deliver() == 3
+    assert sizes == [1, 1, 1]
+
+
+def test_a_delivery_that_was_removed_or_replayed_meanwhile_is_left_as_it_is(
+    webhook: Webhook, happens: Happens
+) -> None:
+    removed, replayed, arrived = (delivery(happens(str(job))) for job in range(3))
+    WebhookDelivery.objects.filter(pk=removed.pk).delete()
+    WebhookDelivery.objects.filter(pk=replayed.pk).update(waiting_since=timezone.now())
+    answer = receivers.Answer(status=204, milliseconds=7)
+    assert note_attempts(
+        webhook, [Attempt(row, answer, timezone.now()) for row in (removed, replayed, arrived)]
+    )
+    states = dict(WebhookDelivery.objects.values_list("pk", "state"))
+    assert states == {replayed.pk: DeliveryState.WAITING, arrived.pk: DeliveryState.DELIVERED}
+
+
+def test_a_failure_after_a_success_is_the_first_one(webhook: Webhook, inbox: Inbox, happens: Happens) -> None:
+    Webhook.objects.update(failures=2, failing_since=timezone.now() - timedelta(hours=1))
+    inbox.answer = lambda request: 500 if request.event == second.pk else 200
+    _first, second = happens("1"), happens("2")
+    assert deliver() == 2
+    webhook.refresh_from_db()
+    assert webhook.failures == 1
+    assert webhook.failing_since
+    assert webhook.failing_since > timezone.now() - timedelta(minutes=1)
 
 
 def test_so_many_webhooks_at_a_time(
@@ -304,8 +370,8 @@ def test_so_many_webhooks_at_a_time(
     monkeypatch.setattr(sending, "AT_ONCE", 2)
     rows = [added(project, None, "https://hooks.example.org/")[0] for _ in range(4)]
     happens()
-    Webhook.objects.filter(pk=rows[0].pk).update(leased_until=timezone.now() + timedelta(seconds=30))
-    Webhook.objects.filter(pk=rows[1].pk).update(leased_until=timezone.now())  # it had its turn
+    Webhook.objects.filter(pk=rows[0].pk).update(leased_until=clock.now() + timedelta(seconds=30))
+    Webhook.objects.filter(pk=rows[1].pk).update(leased_until=clock.now())  # it had its turn
     [chosen] = due_webhooks()
     assert chosen in {rows[2].pk, rows[3].pk}
 

@@ -10,7 +10,9 @@ from django.utils import timezone
 from accounts.models import User
 from jobs.selectors import live_workers
 from projects.models import DeliveryState, Project, Webhook, WebhookDelivery
-from tests.processes import Running, Stack, wait_until
+from projects.tasks import deliver_webhooks
+from projects.webhooks.sending import BATCH
+from tests.processes import ROOT, Running, Stack, wait_until
 from tests.projects.webhooks.conftest import added, happened
 from tests.projects.webhooks.receiver import Received, receiver
 
@@ -67,6 +69,20 @@ def test_each_event_arrives_in_order_although_receivers_fail_and_the_worker_is_k
         events = [request.event for request in got if request.subject == f"job:{number}"]
         assert events == sorted(events)
         assert len(set(events)) == EVENTS // SUBJECTS
-    # Repeats: what answered 503, and the one that was on its way when the worker was killed.
+    # Repeats: what answered 503, and the batch that was on its way when the worker was killed.
     repeats = Counter(request.headers["webhook-id"] for request in got)
-    assert sum(repeats.values()) - EVENTS <= EVENTS // 50 + 2
+    assert sum(repeats.values()) - EVENTS <= EVENTS // 50 + 1 + BATCH
+
+
+def test_a_worker_a_minute_ahead_of_the_scheduler_delivers(
+    project: Project, mara: User, stack: Stack
+) -> None:
+    """A task expires by the worker's clock."""
+    skewed = {"PYTHONPATH": str(ROOT / "tests" / "skewed_clock"), "CLOCK_AHEAD": "60"}
+    with receiver() as inbox:
+        added(project, mara, inbox.url)
+        stack.worker("webhooks", "ahead", WEBHOOK_NETWORKS="127.0.0.0/8", **skewed)
+        wait_until(lambda: live_workers("webhooks").exists(), 60, "the worker")
+        happen(project, 1)
+        deliver_webhooks()
+        wait_until(lambda: len(inbox.got) == 1, 10, "the delivery")

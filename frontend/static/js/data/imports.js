@@ -50,11 +50,13 @@ function chosenPaths() {
 }
 
 let previews = 0;
+let isTyped = false; // keys were typed that no preview was asked for yet
 
 /** @param {[string, string][]} paths  empty: guessed by the server */
 async function previewFile(paths = []) {
   previews += 1;
   const own = previews;
+  isTyped = false;
   const chosen = file.files?.[0];
   if (!paths.length) preview.replaceChildren();
   updateSubmit();
@@ -75,12 +77,26 @@ async function previewFile(paths = []) {
   // The preview is a help: if it fails the import itself says what is wrong.
   if (!answer?.ok || answer.redirected) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  // Answers may arrive out of order.
-  if (own !== previews) return;
-  const focused = preview.contains(document.activeElement) ? document.activeElement?.id : "";
-  preview.replaceChildren(...page.body.childNodes);
-  if (focused) document.getElementById(focused)?.focus();
+  // Answers may arrive out of order, and while the person types the next key.
+  if (own !== previews || isTyped) return;
+  replacePreview(page);
   updateSubmit();
+}
+
+/** Keeps the focus and the selection in the field where they are. @param {Document} page */
+function replacePreview(page) {
+  const active = document.activeElement;
+  const field = active instanceof HTMLInputElement && preview.contains(active) ? active : null;
+  const [start, end] = [field?.selectionStart ?? 0, field?.selectionEnd ?? 0];
+  preview.replaceChildren(...page.body.childNodes);
+  if (!field) return;
+  const replacement = /** @type {HTMLInputElement | null} */ (document.getElementById(field.id));
+  replacement?.focus();
+  replacement?.setSelectionRange(start, end);
+}
+
+function previewTypedKeys() {
+  if (isTyped) void previewFile(chosenPaths());
 }
 
 /** @param {number} percent */
@@ -139,7 +155,12 @@ function send(event) {
 
 file.addEventListener("change", () => previewFile());
 formatField.addEventListener("change", () => previewFile());
-preview.addEventListener("change", () => previewFile(chosenPaths()));
+preview.addEventListener("input", () => {
+  isTyped = true;
+});
+preview.addEventListener("change", previewTypedKeys);
+// What was typed and undone again fires no change, but the last answer was dropped.
+preview.addEventListener("focusout", previewTypedKeys);
 form.addEventListener("change", updateSubmit); // of what happens to rows that cannot be read
 form.addEventListener("submit", send);
 window.addEventListener("pageshow", () => showSending(false)); // back from the page of the import

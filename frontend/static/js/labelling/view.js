@@ -81,8 +81,8 @@ export class View {
     Object.assign(bar, { max: done.of || 1, value: Math.min(done.n, done.of) });
     bar.setAttribute("aria-label", gettext("Dialogues that you have labelled"));
     wordsOf(progress).textContent = format(gettext("{n} of {of}"), {
-      n: done.n.toLocaleString(),
-      of: done.of.toLocaleString(),
+      n: done.n,
+      of: done.of,
     });
     this.showLeft();
   }

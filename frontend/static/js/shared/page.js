@@ -46,9 +46,14 @@ export async function loadMessages(url) {
   };
 }
 
-/** "{n} of {limit}" with { n: 3, limit: 7 } is "3 of 7". @param {string} message  @param {Record<string, unknown>} values */
+const numbers = new Intl.NumberFormat(document.documentElement.lang || undefined);
+
+/** "{n} of {limit}" with { n: 3, limit: 7000 } is "3 of 7,000". @param {string} message  @param {Record<string, unknown>} values */
 export function format(message, values) {
-  return message.replace(/\{(\w+)\}/g, (placeholder, name) => String(values[name] ?? placeholder));
+  return message.replace(/\{(\w+)\}/g, (placeholder, name) => {
+    const value = values[name];
+    return typeof value === "number" ? numbers.format(value) : String(value ?? placeholder);
+  });
 }
 
 /** A time in the format of all pages, in the person's time zone: 2026-03-09 16:05. @param {string | Date} at */

@@ -36,6 +36,8 @@ export class QuestionsView {
   #rows = [];
   /** @type {HTMLElement | undefined} above the utterances */
   #legend;
+  /** @type {string | undefined} key of the question that the legend is about */
+  #labelled;
 
   /** @param {import("./questions.js").Questions} questions */
   constructor(questions) {
@@ -60,6 +62,7 @@ export class QuestionsView {
     this.#legend?.remove();
     this.#legend = labelled && createLegend(labelled.options ?? [], this.questions.language);
     if (this.#legend) turns.before(this.#legend);
+    this.#labelled = labelled?.key;
     this.#rows = drawUtterances(turns, utterances, lang, this.questions.language);
     this.#drawSlots();
     this.paintAll();
@@ -81,6 +84,13 @@ export class QuestionsView {
   paintAll() {
     for (const slot of this.#sheet.slots) paintSlot(this.questions, slot, this.#slot(slot));
     for (const position of this.#rows.keys()) this.#drawNuggets(position);
+    this.#showLegend();
+  }
+
+  /** The legend is there only while one of its labels is asked for. */
+  #showLegend() {
+    const isAsked = this.#sheet.slots.some(({ question, isShown }) => isShown && question.key === this.#labelled);
+    if (this.#legend) this.#legend.hidden = !isAsked;
   }
 
   /** Change one answer, and draw again what depends on it. @param {Slot} slot  @param {() => void} change */
@@ -89,6 +99,7 @@ export class QuestionsView {
     change();
     for (const [other, print] of before)
       if (other === slot || this.#print(other) !== print) paintSlot(this.questions, other, this.#slot(other));
+    this.#showLegend();
     if (slot.position === null) return;
     for (const position of [slot.position - 1, slot.position, slot.position + 1]) this.#drawNuggets(position);
   }
@@ -276,7 +287,7 @@ function createText({ text }, lang, language) {
 /** The beginning of a long text, with a button that shows all of it. @param {HTMLElement} paragraph  @param {string} text  @param {Language} language */
 function createShortened(paragraph, text, language) {
   const holder = createElement("div");
-  const label = format(language.gettext("Show all {n} characters"), { n: text.length.toLocaleString() });
+  const label = format(language.gettext("Show all {n} characters"), { n: text.length });
   paragraph.textContent = `${text.slice(0, LONG_TEXT)}…`;
   const more = createButton("button quiet show-all", label, () => {
     paragraph.textContent = text;

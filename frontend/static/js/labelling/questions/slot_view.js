@@ -16,6 +16,8 @@ import { createButton, createElement, createKeyCap, format, PAGE_MESSAGES } from
  * @typedef {import("../../shared/page.js").Messages & { code: "en" | "zh" }} Language
  */
 
+const TOUCH = matchMedia("(hover: none) and (pointer: coarse)"); // a screen without keys
+
 /** @type {Language} */
 export const PAGE_LANGUAGE = {
   code: document.documentElement.lang.startsWith("zh") ? "zh" : "en",
@@ -177,7 +179,8 @@ function describeState(questions, slot, value) {
   if (slot.isFixed) return language.gettext("follows from the other answers");
   if (value !== undefined || !sheet.isOpen) return "";
   if (!slot.isShown || !sheet.isRequired(slot)) return language.gettext("optional");
-  return slot.question.kind === "choices" ? language.gettext("any number, then Enter") : "";
+  if (slot.question.kind !== "choices") return "";
+  return TOUCH.matches ? language.gettext("any number") : language.gettext("any number, then Enter");
 }
 
 // ---- options --------------------------------------------------------------------------------------------------------
