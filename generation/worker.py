@@ -33,6 +33,7 @@ from generation.mixing import CandidateResult, mix_candidates
 from generation.models import CandidateOrder, CandidateRequest, Generator, Priority, RequestState
 from generation.protocol import BackendError, Reply, ReplyRequest, ReplySet
 from generation.services import MAX_ATTEMPTS, PREFER_FOR, WAKE_KEY, wake
+from jobs.progress import worker_is_ending
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ Answer = CandidateResult | BackendError
 
 
 def drain(worker: str) -> int:
-    """Answer requests until none is queued; returns how many were taken."""
+    """Answer requests until none is queued or the worker is asked to end; returns how many were taken."""
     cache.delete(WAKE_KEY)  # before reading the queue: a request that arrives now sends its own wake-up
     taken, enough = 0, time.monotonic() + DRAIN_SECONDS
     while batch := claim_batch(worker) or _claim_from_others(worker):
@@ -67,7 +68,7 @@ def drain(worker: str) -> int:
             wake()  # for another worker, if one is running
         answer_batch(batch)
         taken += len(batch)
-        if time.monotonic() > enough:
+        if worker_is_ending.is_set() or time.monotonic() > enough:
             wake()
             break
     return taken

@@ -114,13 +114,13 @@ def test_a_worker_that_is_asked_to_end_finishes_its_request_and_the_next_one_is_
     held = wait_for_state(create_request(create_dialogue(project, "Hello"), slow), RequestState.RUNNING)
     staying = starts("worker-2")
     leaving.ask_to_stop()
+    wait_until(lambda: held.worker not in names_of_workers(), 30, "that the worker left the list")
     after = wait_for_state(create_request(create_dialogue(project, "And now?"), slow))
     wait_for_state(held)
     leaving.wait_for_end()
     assert [(one.state, one.attempts) for one in (held, after)] == [(RequestState.DONE, 1)] * 2
     assert staying.process is not None
     assert after.worker.endswith(f"-{staying.process.pid}")
-    wait_until(lambda: held.worker not in names_of_workers(), 10, "that the worker left the list")
 
 
 def names_of_workers() -> list[str]:

@@ -27,6 +27,8 @@ from preference.training.common.progress import Progress
 STOP_SECONDS = 600
 # What torchrun sets, and accelerate also for a single process.
 LAUNCHED = {"LOCAL_RANK", "ACCELERATE_DYNAMO_BACKEND"}
+# Exit status of a process that SIGTERM ended, before and after it handles the signal.
+ENDED_BY_TORCHRUN = (-signal.SIGTERM, 128 + signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,11 @@ def _report_first(failures: Iterable[Any], processes: int, progress: Progress) -
 
     failures: torchrun's, with local_rank, exitcode (negative: a signal) and timestamp in whole seconds.
     """
-    first = min(failures, key=lambda failure: (failure.timestamp, failure.exitcode >= 0))
+    first = min(
+        failures,
+        # torchrun ends the others with SIGTERM, often in the same second.
+        key=lambda failure: (failure.exitcode in ENDED_BY_TORCHRUN, failure.timestamp, failure.exitcode >= 0),
+    )
     if first.exitcode in (128 + signal.SIGTERM, 128 + signal.SIGINT):
         return int(first.exitcode)
     if first.exitcode >= 0 and progress.has_failed():

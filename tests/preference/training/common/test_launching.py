@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 
 from preference.training.common.errors import TrainingError
-from preference.training.common.launching import count_processes
+from preference.training.common.launching import _report_first, count_processes
+from preference.training.common.progress import Progress
 from tests.preference.training.conftest import state_of
 from tests.processes import wait_until
 
@@ -74,6 +76,31 @@ def test_a_process_that_ends_ends_the_others_and_is_reported(
     assert (state_of(tmp_path)["state"], state_of(tmp_path)["message"]) == ("failed", cause)
     assert state_of(tmp_path)["remedy"]
     assert not psutil.pid_exists(facts_of(tmp_path, 0)[0])
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What torchrun says of a process that failed."""
+
+    local_rank: int
+    exitcode: int
+    timestamp: int = 0
+
+
+@pytest.mark.parametrize("terminated", [-signal.SIGTERM, 128 + signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("status", "cause"),
+    [
+        (-signal.SIGKILL, "Process 2 of 2 was killed, probably because memory ran out."),
+        (3, "Process 2 of 2 ended with status 3."),
+    ],
+)
+def test_the_process_that_failed_is_reported_and_not_the_one_that_was_ended_because_of_it(
+    tmp_path: Path, terminated: int, status: int, cause: str
+) -> None:
+    failures = [Failure(0, terminated), Failure(1, status)]
+    assert _report_first(failures, 2, Progress(tmp_path, quiet=True)) == 1
+    assert state_of(tmp_path)["message"] == cause
 
 
 def asked(processes: int | None, device: str = "auto") -> argparse.Namespace:
