@@ -13,6 +13,7 @@ from django.db import connection, models, transaction
 from django.utils import timezone
 from psycopg import sql
 
+from common.database import refresh_statistics
 from dialogues.derived_actions import derive_action
 from dialogues.external_ids import hash_id
 from dialogues.models import (
@@ -154,6 +155,7 @@ def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) 
         for position, utterance in enumerate(parsed.utterances)
     }
     _store_utterances(utterances, now)
+    refresh_statistics(len(new), Dialogue, Utterance)
     mine = [parsed for parsed in batch if known.get(str(parsed.external_id), job.pk) == job.pk]
     utterance_count = sum(len(parsed.utterances) for parsed in mine)
     return StoredCounts(len(mine), len(batch) - len(mine), utterance_count, sent - len(batch))

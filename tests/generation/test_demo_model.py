@@ -141,9 +141,9 @@ def test_a_run_with_another_recipe_does_not_take_the_checkpoint(tiny: Recipe, tm
 def test_training_lowers_the_loss(tiny: Recipe, tmp_path: Path) -> None:
     run = Run(tiny, tmp_path)
     batch = next(batches(9, 0, run.tokenizer, 1024))
-    first = run.step(batch.inputs, batch.labels)
+    first = run.step(batch)
     for _ in range(20):
-        last = run.step(batch.inputs, batch.labels)
+        last = run.step(batch)
     assert last < first
 
 

@@ -10,6 +10,7 @@ from accounts.models import User
 from annotation.tasks.models.work import Task
 from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN, is_planned
+from common.database import refresh_statistics
 from common.refusals import Invalid, Refusal
 from projects.locking import lock_project
 from projects.models import Project, Protocol
@@ -45,5 +46,6 @@ def plan_dialogues(
         [Task(project=project, priority=priority) for _n in range(count)], batch_size=BATCH
     )
     reset_claim_cursors(project)
+    refresh_statistics(count, Task)
     record_request(PLAN, plan_id, kind="planned", project=project, actor=actor, data=plan)
     return count

@@ -13,6 +13,7 @@ from annotation.labelling.models.labels import LabellingSettings, Order
 from annotation.tasks.models.work import PRIORITY_STEP, Task, TaskState
 from annotation.tasks.services.assignment import reset_claim_cursors
 from annotation.tasks.services.plans import BATCH, PLAN, is_planned
+from common.database import refresh_statistics
 from common.languages import primary_language
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue, DialogueState
@@ -101,6 +102,7 @@ def _create_tasks(
     )
     if dialogues:
         reset_claim_cursors(project)
+    refresh_statistics(len(dialogues), Task)
     return len(dialogues)
 
 

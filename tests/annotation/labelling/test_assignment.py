@@ -1,5 +1,7 @@
 """Assigning dialogues for labelling: groups, priorities, limits, balance, and reasons why there is nothing to do."""
 
+import json
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -20,7 +22,8 @@ from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, Workload
 from annotation.tasks.services.assignment import _expire, reap_expired_leases, release, renew_lease
-from annotation.tasks.services.claiming import claim_next_task
+from annotation.tasks.services.claim_sql import NEXT_TASK
+from annotation.tasks.services.claiming import LOWEST_RANK, claim_next_task
 from annotation.tasks.services.queue_order import order_queue, restore_queue
 from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
@@ -384,3 +387,51 @@ def test_queries_do_not_depend_on_the_size(anna: User, bela: User, mara: User, q
         # Otherwise 100,000 foreign keys are checked with a plan made for a table of three rows.
         cursor.execute("ANALYZE annotation_task, dialogues_dialogue")
     assert costs() == small
+
+
+def steps(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("Plans", []):
+        yield from steps(child)
+
+
+def test_a_claim_reads_few_assignments_even_while_the_statistics_say_that_there_are_none(
+    quality: Project, anna: User, bela: User
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE annotation_assignment, annotation_task")  # nobody has claimed, few tasks
+    dialogues = Dialogue.objects.bulk_create(
+        Dialogue(project=quality, external_id=f"n{number}", utterance_count=2) for number in range(1200)
+    )
+    tasks = Task.objects.bulk_create(
+        Task(project=quality, dialogue=row, overlap=2, open_slots=2) for row in dialogues
+    )
+    Assignment.objects.bulk_create(
+        Assignment(
+            task=task,
+            project=quality,
+            dialogue=task.dialogue,
+            annotator=bela,
+            claim_id=uuid4(),
+            lease_until=timezone.now(),
+        )
+        for task in tasks
+    )
+    parameters = {"project": quality.pk, "group": "", "from_rank": LOWEST_RANK, "annotator": anna.pk}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"EXPLAIN (ANALYZE, FORMAT JSON) {NEXT_TASK.format(in_language='')}",
+            parameters,
+        )
+        (found,) = cursor.fetchone()
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+    read = [
+        (
+            step["Actual Rows"]
+            + step.get("Rows Removed by Filter", 0)
+            + step.get("Rows Removed by Join Filter", 0)
+        )
+        * step["Actual Loops"]
+        for step in steps(plan)
+    ]
+    assert max(read) < 2 * len(tasks)
