@@ -13,6 +13,7 @@ teach how a conversation goes on.
     - Nice! Was it already too big for its pot?
 """
 
+import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from generation.demo_model.corpus.wording import add_typo, drop_punctuation
 
 EXCHANGES, CONVERSATIONS = HERE / "exchanges", HERE / "conversations"
 CONVERSATION = 0.3  # the share of them among the texts that are drawn
+VALIDATION = 0.02  # the share of openings that training never sees
 # Shares of openings that are varied as people type.
 TYPO, LOWER, NO_PUNCTUATION = 0.05, 0.15, 0.25
 
@@ -32,6 +34,11 @@ TYPO, LOWER, NO_PUNCTUATION = 0.05, 0.15, 0.25
 class Exchange:
     opening: str
     replies: Lines
+
+    @property
+    def is_for_validation(self) -> bool:
+        """Whether training leaves it out, and reports the loss of its replies. The opening alone decides."""
+        return hashlib.sha256(self.opening.encode()).digest()[0] < 256 * VALIDATION
 
     def write(self, language: str, rng: random.Random) -> tuple[str, str]:
         """The opening as some person might type it, and one of the replies."""
@@ -79,6 +86,12 @@ def exchanges(language: str) -> tuple[Exchange, ...]:
 
 
 @cache
+def training_exchanges(language: str) -> tuple[Exchange, ...]:
+    """Those that are not for validation."""
+    return tuple(exchange for exchange in exchanges(language) if not exchange.is_for_validation)
+
+
+@cache
 def conversations(language: str) -> tuple[Lines, ...]:
     """All of a language ("en" or "zh"), in the order of their files."""
     paths = sorted((CONVERSATIONS / language).glob("*/*.txt"))
@@ -89,4 +102,4 @@ def draw_written(language: str, rng: random.Random) -> Lines:
     """The utterances of one text."""
     if rng.random() < CONVERSATION:
         return rng.choice(conversations(language))
-    return rng.choice(exchanges(language)).write(language, rng)
+    return rng.choice(training_exchanges(language)).write(language, rng)

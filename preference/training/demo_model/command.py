@@ -26,6 +26,10 @@ def main() -> None:
     parser.add_argument("--written", type=float, default=0.0, help="share of dialogues written by hand")
     parser.add_argument("--vocabulary", type=int, default=Recipe().vocabulary)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument(
+        "--workers", type=int, default=0, help="processes that write the corpus ahead, for a GPU"
+    )
     parser.add_argument("--work", type=Path, help="folder of the checkpoint; a temporary one if left out")
     parser.add_argument(
         "--show-openings", action="store_true", help="print 7 replies to each held-out opening"
@@ -51,7 +55,7 @@ def main() -> None:
     recipe = Recipe(
         tokens=options.tokens, seed=options.seed, written=options.written, vocabulary=options.vocabulary
     )
-    run = Run(recipe, work)
+    run = Run(recipe, work, options.device, options.workers)
     run.train()
     run.export(options.output)
     print(f"Saved to {options.output}.")

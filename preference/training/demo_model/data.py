@@ -4,20 +4,28 @@ A chunk of the corpus is 2,000 dialogues from a seed of its own. The model sees 
 epochs of the same, and a run that continues after a chunk sees the text that it would have seen without the break.
 """
 
+import multiprocessing
+import os
 import random
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from generation.demo_model.corpus import write_corpus
+from generation.demo_model.corpus import LANGUAGES, write_corpus
+from generation.demo_model.corpus.written import exchanges
 
 PAD, BOS, EOU = "<pad>", "<bos>", "<eou>"
 IGNORED = -100  # the label that torch's cross_entropy skips by default
 DIALOGUES_PER_CHUNK = 2000
+LEFT_OUT = 0.12  # share of the tokens of a thinned utterance
 TOKENIZER_DIALOGUES = 20_000
 
 
@@ -106,22 +114,98 @@ def batches(
     *,
     first_replies: bool = False,
     written: float = 0.0,
+    thinned: float = 0.0,
 ) -> Iterator[TokenBatch]:
     """Batches of one chunk of the corpus, in random order, each of at most `budget` tokens with padding.
 
     first_replies: mostly short dialogues, without labels on the openings. First replies are the hardest part, and get
-    the most practice this way. written: the share of dialogues written by hand.
+    the most practice this way. written: the share of dialogues written by hand. thinned: of rows whose first utterance
+    loses some tokens, so that replies do not hang on single words.
     """
     chunk_seed = seed * 100_000 + chunk
     dialogues = texts(chunk_seed, DIALOGUES_PER_CHUNK, short=first_replies, written=written)
+    rng = random.Random(chunk_seed)
     rows = [encode(dialogue, tokenizer) for dialogue in dialogues]
+    rows = [thin_out(row, tokenizer, rng) if thinned and rng.random() < thinned else row for row in rows]
     rows.sort(key=len)
-    groups: list[list[list[int]]] = [[]]
-    for row in rows:
-        # Rows are sorted by length, so this one is the longest of its group.
-        if (len(groups[-1]) + 1) * len(row) > budget:
-            groups.append([])
-        groups[-1].append(row)
-    random.Random(chunk_seed).shuffle(groups)
+    groups = groups_within(rows, budget)
+    rng.shuffle(groups)
     for group in groups:
         yield pad(group, tokenizer, replies_only=first_replies)
+
+
+def thin_out(ids: list[int], tokenizer: PreTrainedTokenizerFast, rng: random.Random) -> list[int]:
+    """The row without about LEFT_OUT of the tokens of its first utterance."""
+    end = ids.index(tokenizer.eos_token_id) if tokenizer.eos_token_id in ids else len(ids)
+    kept = [token for token in ids[1:end] if rng.random() >= LEFT_OUT]
+    return [ids[0], *kept, *ids[end:]]
+
+
+def groups_within(rows: list[list[int]], budget: int) -> list[list[list[int]]]:
+    """Rows that were sorted by length, in groups of at most `budget` tokens with padding."""
+    groups: list[list[list[int]]] = [[]]
+    for row in rows:
+        # This one is the longest of its group.
+        if groups[-1] and (len(groups[-1]) + 1) * len(row) > budget:
+            groups.append([])
+        groups[-1].append(row)
+    return groups
+
+
+def validation_batches(tokenizer: PreTrainedTokenizerFast, budget: int) -> list[TokenBatch]:
+    """Every reply to the openings that training never sees, with labels on the replies only."""
+    rows = [
+        encode([exchange.opening, reply], tokenizer)
+        for language in LANGUAGES
+        for exchange in exchanges(language)
+        if exchange.is_for_validation
+        for reply in exchange.replies
+    ]
+    rows.sort(key=len)
+    return [pad(group, tokenizer, replies_only=True) for group in groups_within(rows, budget)]
+
+
+@contextmanager
+def chunks_ahead(
+    make: Callable[[int], list[TokenBatch]], first: int, workers: int
+) -> Iterator[Iterator[list[TokenBatch]]]:
+    """The batches of chunk `first`, of the next, and so on without end, each made by `make` from its number.
+
+    A GPU learns faster than one process writes text: with workers, so many processes write chunks ahead, in the same
+    order and with the same contents.
+    """
+    if not workers:
+        yield map(make, count(first))
+        return
+    # A process with CUDA cannot be forked.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=_start_worker, initargs=(make,)
+    ) as pool:
+        try:
+            yield _in_order(pool, first, 2 * workers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _in_order(pool: ProcessPoolExecutor, first: int, ahead: int) -> Iterator[list[TokenBatch]]:
+    numbers = count(first)
+    waiting: deque[Future[list[TokenBatch]]] = deque()
+    while True:
+        while len(waiting) < ahead:
+            waiting.append(pool.submit(_make_in_worker, next(numbers)))
+        yield waiting.popleft().result()
+
+
+# Of a worker: what makes a chunk. It has the tokenizer, which is too large to be sent with every number.
+_make: list[Callable[[int], list[TokenBatch]]] = []
+
+
+def _start_worker(make: Callable[[int], list[TokenBatch]]) -> None:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    torch.set_num_threads(1)
+    _make.append(make)
+
+
+def _make_in_worker(chunk: int) -> list[TokenBatch]:
+    return _make[0](chunk)

@@ -7,24 +7,34 @@ embedding and the norms (Loshchilov and Hutter, 2019).
 Muon replaces the update of a matrix by the nearest matrix with orthonormal rows or columns, so that all directions in
 it learn at the same pace. An embedding has no such directions (every row is learned apart), and a norm is a vector.
 
-This run is simpler than joint training, on purpose: one process, one CPU, made once and shipped. It shares no code with
-it but the idea of a checkpoint.
+This run is simpler than joint training, on purpose: one process, a few CPU cores or one GPU, made once and shipped. It
+shares no code with it but the idea of a checkpoint.
 """
 
 import json
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch.nn.functional import cross_entropy
+from torch import nn
+from torch.nn.functional import cross_entropy, dropout
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from generation.demo_model.corpus import corpus_hash
-from preference.training.demo_model.data import IGNORED, TokenBatch, batches, train_tokenizer
+from preference.training.demo_model.data import (
+    IGNORED,
+    TokenBatch,
+    batches,
+    chunks_ahead,
+    train_tokenizer,
+    validation_batches,
+)
+
+CHECKPOINT_EVERY = 60.0  # seconds; each comes with a validation and a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +61,31 @@ class Recipe:
     # The shipped logits are the trained ones times this: temperature 1 then draws fewer stray words.
     sharpness: float = 1.6
     weight_decay: float = 0.05
+    # Texts written by hand are few and seen several times: without dropout the loss of validation soon rises.
+    dropout: float = 0.1
     # The share of dialogues that were written by hand.
     written: float = 0.0
+    # The share of rows whose first utterance loses some tokens.
+    thinned: float = 0.3
 
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run is; saved with every checkpoint. loss: a running mean in nats per token. seconds: of training."""
+    """How far a run is; saved with every checkpoint. seconds: of training.
+
+    loss: a running mean in nats per token. validation_loss: the same of replies to openings that training never sees.
+    """
 
     tokens: int = 0
     steps: int = 0
     chunk: int = 0
     loss: float = 0.0
+    validation_loss: float = 0.0
     seconds: float = 0.0
 
 
-def build(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalLM:
-    """A model with new weights, from torch's global generator."""
+def build(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, device: str) -> LlamaForCausalLM:
+    """A model with new weights, from torch's global generator. device: cpu or cuda."""
     config = LlamaConfig(
         vocab_size=recipe.vocabulary,
         hidden_size=recipe.hidden,
@@ -82,9 +100,27 @@ def build(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> LlamaForCausalL
         pad_token_id=tokenizer.pad_token_id,
     )
     model = LlamaForCausalLM(config)
-    # Together with logits only at labelled tokens (see `Run.step`): 1.8 times the default's tokens per CPU second.
-    model.set_attn_implementation("eager")
-    return model
+    drop_out(model, recipe.dropout)
+    # On a CPU, together with logits only at labelled tokens (see `Run.step`), 1.8 times as fast as the default.
+    model.set_attn_implementation("sdpa" if device == "cuda" else "eager")
+    return model.to(device)
+
+
+def drop_out(model: LlamaForCausalLM, share: float) -> None:
+    """Dropout of embeddings and of what each sublayer adds to them (Vaswani et al., 2017, section 5.4), in training.
+
+    Llama's own configuration knows only dropout of attention weights.
+    """
+
+    def drop(module: nn.Module, _inputs: Any, output: Any) -> Any:
+        if isinstance(output, tuple):  # of attention: what it adds, and its weights
+            return (dropout(output[0], share, module.training), *output[1:])
+        return dropout(output, share, module.training)
+
+    model.model.embed_tokens.register_forward_hook(drop)
+    for layer in model.model.layers:
+        layer.self_attn.register_forward_hook(drop)
+        layer.mlp.register_forward_hook(drop)
 
 
 def rate(recipe: Recipe, tokens: int) -> float:
@@ -115,15 +151,17 @@ def optimizers(model: LlamaForCausalLM, recipe: Recipe) -> list[torch.optim.Opti
 class Run:
     """One training run. With the same recipe and corpus it continues from the checkpoint in `work`."""
 
-    def __init__(self, recipe: Recipe, work: Path) -> None:
+    def __init__(self, recipe: Recipe, work: Path, device: str = "cpu", workers: int = 0) -> None:
+        """device: cpu or cuda. workers: processes that write the corpus ahead; 0: this one writes it."""
         torch.manual_seed(recipe.seed)
-        self.recipe, self.work = recipe, work
+        self.recipe, self.work, self.device, self.workers = recipe, work, device, workers
         # Read before training: the sources may be edited while it runs.
         self.corpus, self.commit = corpus_hash(written=recipe.written), commit()
         self.tokenizer = train_tokenizer(recipe.seed, recipe.vocabulary, written=recipe.written)
-        self.model = build(recipe, self.tokenizer)
+        self.model = build(recipe, self.tokenizer, device)
         self.optimizers = optimizers(self.model, recipe)
         self.progress = Progress()
+        self.validation = validation_batches(self.tokenizer, recipe.batch_tokens)
         self.resume()
 
     @property
@@ -136,7 +174,9 @@ class Run:
         return {**asdict(self.recipe), "tokens": None, "sharpness": None, "corpus": self.corpus}
 
     def save(self) -> None:
-        """Write the checkpoint beside the old one and swap them, so that a kill leaves a complete one."""
+        """Validate, report, and write the checkpoint beside the old one and swap them: a kill leaves a complete one."""
+        self.progress.validation_loss = self.validate()
+        self.report()
         state = {
             "identity": self.identity(),
             "model": self.model.state_dict(),
@@ -151,7 +191,7 @@ class Run:
         """Load the checkpoint, if it belongs to this recipe and corpus."""
         if not self.checkpoint.exists():
             return
-        state = torch.load(self.checkpoint, weights_only=True)
+        state = torch.load(self.checkpoint, weights_only=True, map_location=self.device)
         if state["identity"] == self.identity():
             self.model.load_state_dict(state["model"])
             for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
@@ -159,15 +199,20 @@ class Run:
             self.progress = Progress(**state["progress"])
             print(f"Going on at {self.progress.tokens:,} tokens ({self.checkpoint}).", flush=True)
 
-    def step(self, inputs: torch.Tensor, labels: torch.Tensor) -> float:
-        """One optimiser step on token ids and labels, both (rows, length); returns the loss in nats per token."""
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+    def loss_of(self, batch: TokenBatch) -> torch.Tensor:
+        """The mean loss of the labelled tokens of a batch, in nats."""
+        inputs, labels = batch.inputs.to(self.device), batch.labels.to(self.device)
+        with torch.autocast(self.device, dtype=torch.bfloat16):
             # Padding is on the right, where causal attention never reaches it: no mask is needed.
             hidden = self.model.model(input_ids=inputs).last_hidden_state[:, :-1]
             targets = labels[:, 1:]
             labelled = targets != IGNORED
             # Logits only where there is a label: (labelled tokens, vocabulary).
-            loss = cross_entropy(self.model.lm_head(hidden[labelled]).float(), targets[labelled])
+            return cross_entropy(self.model.lm_head(hidden[labelled]).float(), targets[labelled])
+
+    def step(self, batch: TokenBatch) -> torch.Tensor:
+        """One optimiser step on a batch; returns its loss in nats per token."""
+        loss = self.loss_of(batch)
         torch.autograd.backward(loss)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
@@ -175,7 +220,19 @@ class Run:
                 group["lr"] = rate(self.recipe, self.progress.tokens)
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
-        return float(loss.detach())
+        return loss.detach()
+
+    def validate(self) -> float:
+        """The loss of all replies to the openings that training never sees, in nats per token."""
+        self.model.train(False)
+        total, tokens = 0.0, 0
+        with torch.no_grad():
+            for batch in self.validation:
+                labelled = int((batch.labels[:, 1:] != IGNORED).sum())
+                total += float(self.loss_of(batch)) * labelled
+                tokens += labelled
+        self.model.train()
+        return total / tokens
 
     def report(self) -> None:
         """Print one line."""
@@ -183,38 +240,48 @@ class Run:
         left = (self.recipe.tokens - self.progress.tokens) / speed / 60
         print(
             f"step {self.progress.steps}  {self.progress.tokens / 1e6:.2f} M tokens  "
-            f"loss {self.progress.loss:.3f}  {speed:,.0f} tokens/s  {left:.0f} min left",
+            f"loss {self.progress.loss:.3f}, of validation {self.progress.validation_loss:.3f}  "
+            f"{speed:,.0f} tokens/s  {left:.0f} min left",
             flush=True,
         )
 
-    def chunk_batches(self) -> Iterator[TokenBatch]:
-        """The batches of the current chunk of the corpus."""
-        recipe, chunk = self.recipe, self.progress.chunk
-        later = chunk >= recipe.whole_text_chunks
-        return batches(
-            recipe.seed,
-            chunk,
-            self.tokenizer,
-            recipe.batch_tokens,
-            first_replies=later,
-            written=recipe.written,
-        )
-
     def train(self) -> None:
-        """Train until the recipe's tokens are reached, with a checkpoint after every chunk of the corpus."""
+        """Train until the recipe's tokens are reached. Checkpoints are made between two chunks of the corpus."""
         self.model.train()
-        while self.progress.tokens < self.recipe.tokens:
-            started = time.monotonic()
-            for batch in self.chunk_batches():
-                loss = self.step(batch.inputs, batch.labels)
-                # Exponential mean over about the last 50 steps; a single step's loss is too noisy to read.
-                self.progress.loss += 0.02 * (loss - self.progress.loss) if self.progress.steps else loss
-                self.progress.steps += 1
-                self.progress.tokens += batch.tokens
-            self.progress.chunk += 1
-            self.progress.seconds += time.monotonic() - started
-            self.report()
-            self.save()
+        recipe = self.recipe
+        make = partial(
+            make_chunk,
+            seed=recipe.seed,
+            tokenizer=self.tokenizer,
+            budget=recipe.batch_tokens,
+            whole_text_chunks=recipe.whole_text_chunks,
+            written=recipe.written,
+            thinned=recipe.thinned,
+        )
+        with chunks_ahead(make, self.progress.chunk, self.workers) as chunks:
+            saved = time.monotonic()
+            while self.progress.tokens < recipe.tokens:
+                started = time.monotonic()
+                self.learn(next(chunks))
+                now = time.monotonic()
+                self.progress.seconds += now - started
+                if now - saved > CHECKPOINT_EVERY:
+                    self.save()
+                    saved = now
+        self.save()
+
+    def learn(self, chunk: list[TokenBatch]) -> None:
+        """A step for each batch of a chunk of the corpus."""
+        progress = self.progress
+        mean = torch.tensor(progress.loss, device=self.device)
+        for batch in chunk:
+            loss = self.step(batch)
+            # Exponential mean over about the last 50 steps; a single step's loss is too noisy to read.
+            mean = mean + 0.02 * (loss - mean) if progress.steps else loss
+            progress.steps += 1
+            progress.tokens += batch.tokens
+        progress.chunk += 1
+        progress.loss = float(mean)
 
     def export(self, folder: Path) -> None:
         """Write an ordinary Hugging Face folder: fp16 safetensors, tokenizer, configuration, training.json.
@@ -240,9 +307,27 @@ class Run:
             "commit": self.commit,
             "parameters": parameters,
             "progress": asdict(self.progress),
+            "device": torch.cuda.get_device_name() if self.device == "cuda" else "cpu",
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
         }
+
+
+def make_chunk(
+    chunk: int,
+    *,
+    seed: int,
+    tokenizer: PreTrainedTokenizerFast,
+    budget: int,
+    whole_text_chunks: int,
+    written: float,
+    thinned: float,
+) -> list[TokenBatch]:
+    """The batches of one chunk of the corpus; a function of its own, so that another process can run it."""
+    later = chunk >= whole_text_chunks
+    return list(
+        batches(seed, chunk, tokenizer, budget, first_replies=later, written=written, thinned=thinned)
+    )
 
 
 def commit() -> str:
