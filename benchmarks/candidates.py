@@ -4,7 +4,7 @@
 temperature 1, no 3-gram twice, context included) and writes the same number of tokens; the end of an utterance
 stops none. "plain weights" is our engine without its packing for CPUs, on the very model `generate` runs on.
 Where several annotators are served at once, the ratios are of the time per request.
-Without --model: a 28 M-parameter Qwen3-shaped model with random weights.
+Without --model: a Qwen3-shaped model with random weights, of 28 M parameters unless --model-size names another.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import AutoModelForCausalLM, GenerationConfig, Qwen3Config
+from transformers import AutoModelForCausalLM, GenerationConfig
 from transformers.pytorch_utils import Conv1D
 
+from benchmarks.models import SIZES, build_config
 from benchmarks.reporting import command_line
 from benchmarks.timing import Case, Timing, time_in_turn
 from generation.backends.hf.attention import group_queries
@@ -36,22 +37,12 @@ NEW_TURN = 24  # tokens that a turn adds to its dialogue: a reply and the answer
 ANNOTATORS = (4, 16)
 
 
-def random_model(dtype: torch.dtype) -> Any:
-    """Qwen3's shape at 28 M parameters; what a model has learned does not change its speed."""
+def random_model(size: str, dtype: torch.dtype, device: str) -> Any:
     torch.manual_seed(0)
     build: Any = AutoModelForCausalLM.from_config
-    config = Qwen3Config(
-        vocab_size=8192,
-        hidden_size=512,
-        num_hidden_layers=8,
-        num_attention_heads=8,
-        num_key_value_heads=4,
-        head_dim=64,
-        intermediate_size=1408,
-        tie_word_embeddings=True,
-        max_position_embeddings=2048,
-    )
-    return build(config).to(dtype).eval().requires_grad_(False)
+    with torch.device(device):
+        model = build(build_config(size), dtype=dtype)
+    return model.eval().requires_grad_(False)
 
 
 class Engine:
@@ -177,7 +168,8 @@ def format_table(length: int, timings: dict[str, Timing], figures: dict[str, flo
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = command_line(__doc__)
-    parser.add_argument("--model", help="a model folder or hub id; default: 28 M random parameters")
+    parser.add_argument("--model", help="a model folder or hub id; default: random weights")
+    parser.add_argument("--model-size", default="28m", choices=SIZES, help="of random weights")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="float32", choices=["float32", "bfloat16", "float16"])
     parser.add_argument("--threads", type=int, default=1)
@@ -194,7 +186,9 @@ def open_model(options: argparse.Namespace) -> Any:
         model.generation_config.eos_token_id = None
         return model
     device = "cuda" if options.device == "auto" and torch.cuda.is_available() else options.device
-    return random_model(getattr(torch, options.dtype)).to("cpu" if device == "auto" else device)
+    return random_model(
+        options.model_size, getattr(torch, options.dtype), "cpu" if device == "auto" else device
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

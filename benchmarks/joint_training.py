@@ -102,6 +102,7 @@ class Setting:
 
     size: str
     device: torch.device
+    bf16: bool
     dialogues: list[TrainingDialogue]
     step: list[Quadruple]
     scattered: list[Quadruple]
@@ -155,7 +156,9 @@ class Ours:
         micro_batches = make()
         for micro in micro_batches:
             inputs = {key: tensor.to(self.setting.device) for key, tensor in micro.items()}
-            torch.autograd.backward(self.model(**inputs).loss)
+            with torch.autocast(self.setting.device.type, torch.bfloat16, enabled=self.setting.bf16):
+                loss = self.model(**inputs).loss
+            torch.autograd.backward(loss)
         self.optimizer.step()
         self.optimizer.zero_grad()
         wait_for_device(self.setting.device)
@@ -218,14 +221,14 @@ class TRL:
         self.trainers: dict[str, Any] = {
             "trl_sft": SFTTrainer(
                 setting.backbone(),
-                SFTConfig(**arguments(folder, len(prompts), on_cpu)),
+                SFTConfig(**arguments(folder, len(prompts), on_cpu, setting.bf16)),
                 train_dataset=prompts,
                 processing_class=setting.tokenizer,
                 callbacks=[self.watch],
             ),
             "trl_reward": RewardTrainer(
                 build(config).to(setting.device),
-                RewardConfig(**arguments(folder, len(pairs), on_cpu)),
+                RewardConfig(**arguments(folder, len(pairs), on_cpu, setting.bf16)),
                 train_dataset=Dataset.from_list(pairs),
                 processing_class=setting.tokenizer,
                 callbacks=[self.watch],
@@ -245,7 +248,7 @@ class TRL:
         return self.watch.seconds
 
 
-def arguments(folder: str, examples: int, on_cpu: bool) -> dict[str, Any]:
+def arguments(folder: str, examples: int, on_cpu: bool, bf16: bool) -> dict[str, Any]:
     """One epoch is one optimiser step of all the examples."""
     return {
         "output_dir": folder,
@@ -253,7 +256,7 @@ def arguments(folder: str, examples: int, on_cpu: bool) -> dict[str, Any]:
         "per_device_train_batch_size": BATCH,
         "gradient_accumulation_steps": -(-examples // BATCH),
         "gradient_checkpointing": False,
-        "bf16": False,
+        "bf16": bf16,
         "use_cpu": on_cpu,
         "max_grad_norm": 0.0,
         "optim": "adamw_torch_fused",
@@ -348,6 +351,10 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--bf16", action="store_true", help="compute in bf16, with weights in fp32")
+    parser.add_argument(
+        "--peak", type=float, metavar="TFLOP/S", help="of the device in this precision: shows the share of it"
+    )
     parser.add_argument("--cpu-time", action="store_true", help="this process's time only: for a busy CPU")
     parser.add_argument(
         "--json", action="store_true", help="print all figures as a JSON object on the last line"
@@ -371,6 +378,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     setting = Setting(
         options.model_size,
         torch.device(options.device),
+        options.bf16,
         dialogues,
         step,
         scattered,
@@ -380,13 +388,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ours, theirs = Ours(setting), TRL(setting, folder, clock)
         parameters = sum(p.numel() for p in ours.model.parameters())
         print(
-            f"{parameters / 1e6:.1f} M parameters, fp32, {setting.device}, {options.threads} thread(s), "
+            f"{parameters / 1e6:.1f} M parameters, {'bf16' if options.bf16 else 'fp32'}, {setting.device}, "
+            f"{options.threads} thread(s), "
             f"PyTorch {torch.__version__}, TRL {trl.__version__}, {platform.machine()}; "
             f"{len(step)} quadruples a step; {options.rounds} rounds\n"
         )
         timings = time_cases(ours, theirs, options.rounds, clock)
     figures = compute_figures(len(step), timings, ours.fed | theirs.fed)
     print(format_table(len(step), timings, figures))
+    # Of the matrices, forward and backward; attention, which adds a little, is left out.
+    speed = 6 * parameters * ours.fed["trees"] / timings["trees"].median / 1e12
+    figures["trees_tflops"] = round(speed, 3)
+    if options.peak:
+        figures["trees_share_of_peak"] = round(speed / options.peak, 3)
+        print(f"trees: {speed:.1f} TFLOP/s, {speed / options.peak:.1%} of the device's peak")
     if options.json:
         print(json.dumps({"parameters": parameters, "threads": options.threads, **figures}))
 

@@ -1,7 +1,10 @@
 """The demo model that is shipped: an ordinary Hugging Face folder that answers in the language of the context."""
 
 import json
+import random
 import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,19 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from generation.demo_model.corpus import LANGUAGES, corpus_hash, write_corpus  # noqa: E402
+from generation.demo_model.corpus.written import exchanges  # noqa: E402
 from generation.protocol import Message, ReplyRequest  # noqa: E402
-from preference.training.demo_model.data import IGNORED, batches, train_tokenizer  # noqa: E402
+from preference.training.demo_model.data import (  # noqa: E402
+    IGNORED,
+    batches,
+    chunks_ahead,
+    encode,
+    thin_out,
+    train_tokenizer,
+    validation_batches,
+)
 from preference.training.demo_model.replies import dialogue, replies  # noqa: E402
-from preference.training.demo_model.run import Recipe, Run, rate  # noqa: E402
+from preference.training.demo_model.run import Recipe, Run, make_chunk, rate  # noqa: E402
 
 MODEL = Path(__file__).parents[2] / "generation" / "demo_model" / "model"
 HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -110,6 +122,42 @@ def test_pads_carry_no_label(tokenizer: Any) -> None:
         assert (batch.labels[batch.inputs == tokenizer.pad_token_id] == IGNORED).all()
 
 
+def test_a_thinned_row_keeps_its_form_and_every_reply(tokenizer: Any) -> None:
+    row = encode(["I baked bread with my sister today!", "How lovely!", "Yes."], tokenizer)
+    end = row.index(tokenizer.eos_token_id)
+    thinned = [thin_out(row, tokenizer, random.Random(seed)) for seed in range(50)]
+    assert {(ids[0], *ids[ids.index(tokenizer.eos_token_id) :]) for ids in thinned} == {(row[0], *row[end:])}
+    left = sum(ids.index(tokenizer.eos_token_id) - 1 for ids in thinned) / 50 / (end - 1)
+    assert 0.8 < left < 0.95
+
+
+def test_validation_takes_every_reply_to_openings_that_training_never_sees(tokenizer: Any) -> None:
+    found = validation_batches(tokenizer, budget=4096)
+    held_out = [one for language in LANGUAGES for one in exchanges(language) if one.is_for_validation]
+    assert sum(len(batch.inputs) for batch in found) == sum(len(one.replies) for one in held_out)
+    drawn = [dialogue[0][1] for _, dialogue in write_corpus(1, 4000, written=1.0)]
+    assert not {one.opening for one in held_out} & set(drawn)
+
+
+def test_processes_write_the_same_chunks_in_the_same_order(tokenizer: Any) -> None:
+    make = partial(
+        make_chunk, seed=1, tokenizer=tokenizer, budget=1024, whole_text_chunks=2, written=0.5, thinned=0.3
+    )
+    with chunks_ahead(make, 1, 0) as here, chunks_ahead(make, 1, 2) as elsewhere:
+        for _ in range(3):
+            one, other = next(here), next(elsewhere)
+            assert len(one) == len(other)
+            assert all(torch.equal(a.inputs, b.inputs) for a, b in zip(one, other, strict=True))
+
+
+def test_dropout_is_for_training_only(tiny: Recipe, tmp_path: Path) -> None:
+    run = Run(replace(tiny, dropout=0.5), tmp_path)
+    batch = next(batches(9, 0, run.tokenizer, 1024))
+    run.model.train()
+    assert run.loss_of(batch) != run.loss_of(batch)
+    assert run.validate() == run.validate()
+
+
 def test_the_learning_rate_rises_stays_and_falls_to_nothing() -> None:
     recipe = Recipe(tokens=1000, warmup_tokens=100, batch_tokens=10, peak_lr=1.0, decay_share=0.4)
     assert [rate(recipe, tokens) for tokens in (0, 100, 600, 800, 1000)] == pytest.approx([0.1, 1, 1, 0.5, 0])
@@ -132,8 +180,6 @@ def test_a_stopped_run_goes_on_where_it_stopped(tiny: Recipe, tmp_path: Path) ->
 
 
 def test_a_run_with_another_recipe_does_not_take_the_checkpoint(tiny: Recipe, tmp_path: Path) -> None:
-    from dataclasses import replace
-
     Run(tiny, tmp_path).train()
     assert Run(replace(tiny, peak_lr=1e-4), tmp_path).progress.steps == 0
 

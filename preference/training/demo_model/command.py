@@ -23,12 +23,23 @@ def main() -> None:
     parser.add_argument("--output", type=Path, required=True, help="folder of the model")
     parser.add_argument("--tokens", type=int, default=Recipe().tokens)
     parser.add_argument("--seed", type=int, default=Recipe().seed)
-    parser.add_argument("--written", type=float, default=0.0, help="share of dialogues written by hand")
+    parser.add_argument(
+        "--written", type=float, default=Recipe().written, help="share of dialogues written by hand"
+    )
+    parser.add_argument(
+        "--batch-tokens",
+        type=int,
+        default=Recipe().batch_tokens,
+        help="of a step; a CPU is as fast with 2048",
+    )
     parser.add_argument("--vocabulary", type=int, default=Recipe().vocabulary)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument(
         "--workers", type=int, default=0, help="processes that write the corpus ahead, for a GPU"
+    )
+    parser.add_argument(
+        "--start", type=Path, help="folder of an earlier run, to go on with its weights and tokenizer"
     )
     parser.add_argument("--work", type=Path, help="folder of the checkpoint; a temporary one if left out")
     parser.add_argument(
@@ -53,9 +64,13 @@ def main() -> None:
     work = options.work or Path(tempfile.gettempdir()) / "lapidary-demo-model"
     work.mkdir(parents=True, exist_ok=True)
     recipe = Recipe(
-        tokens=options.tokens, seed=options.seed, written=options.written, vocabulary=options.vocabulary
+        tokens=options.tokens,
+        seed=options.seed,
+        written=options.written,
+        vocabulary=options.vocabulary,
+        batch_tokens=options.batch_tokens,
     )
-    run = Run(recipe, work, options.device, options.workers)
+    run = Run(recipe, work, options.device, options.workers, options.start)
     run.train()
     run.export(options.output)
     print(f"Saved to {options.output}.")

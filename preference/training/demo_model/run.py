@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 from torch import nn
 from torch.nn.functional import cross_entropy, dropout
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -34,7 +35,7 @@ from preference.training.demo_model.data import (
     validation_batches,
 )
 
-CHECKPOINT_EVERY = 60.0  # seconds; each comes with a validation and a line
+CHECKPOINT_EVERY = 120.0  # seconds; each comes with a validation and a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +46,26 @@ class Recipe:
     tokens per optimiser step. peak_lr: of Muon and AdamW. warmup_tokens, decay_share: see `rate`.
     """
 
-    tokens: int = 10_000_000
+    tokens: int = 17_000_000
     seed: int = 1
-    vocabulary: int = 5120
+    vocabulary: int = 8192
     hidden: int = 256
     layers: int = 6
     heads: int = 4
     intermediate: int = 512
-    batch_tokens: int = 2048
+    batch_tokens: int = 16_384
     peak_lr: float = 4e-3
-    warmup_tokens: int = 100_000
+    warmup_tokens: int = 500_000
     # Chunks of the corpus with labels on everything; after them come mostly first replies.
-    whole_text_chunks: int = 12
-    decay_share: float = 0.35
+    whole_text_chunks: int = 40
+    decay_share: float = 0.2
     # The shipped logits are the trained ones times this: temperature 1 then draws fewer stray words.
     sharpness: float = 1.6
     weight_decay: float = 0.05
     # Texts written by hand are few and seen several times: without dropout the loss of validation soon rises.
     dropout: float = 0.1
     # The share of dialogues that were written by hand.
-    written: float = 0.0
+    written: float = 0.75
     # The share of rows whose first utterance loses some tokens.
     thinned: float = 0.3
 
@@ -151,17 +152,35 @@ def optimizers(model: LlamaForCausalLM, recipe: Recipe) -> list[torch.optim.Opti
 class Run:
     """One training run. With the same recipe and corpus it continues from the checkpoint in `work`."""
 
-    def __init__(self, recipe: Recipe, work: Path, device: str = "cpu", workers: int = 0) -> None:
-        """device: cpu or cuda. workers: processes that write the corpus ahead; 0: this one writes it."""
+    def __init__(
+        self,
+        recipe: Recipe,
+        work: Path,
+        device: str = "cpu",
+        workers: int = 0,
+        start: Path | None = None,
+    ) -> None:
+        """device: cpu or cuda. workers: processes that write the corpus ahead; 0: this one writes it.
+
+        start: a folder that an earlier run exported; its weights, tokenizer and schedule go on, with the corpus as it
+        is now and new optimisers.
+        """
         torch.manual_seed(recipe.seed)
         self.recipe, self.work, self.device, self.workers = recipe, work, device, workers
         # Read before training: the sources may be edited while it runs.
         self.corpus, self.commit = corpus_hash(written=recipe.written), commit()
-        self.tokenizer = train_tokenizer(recipe.seed, recipe.vocabulary, written=recipe.written)
+        self.earlier = json.loads((start / "training.json").read_text()) if start else None
+        self.tokenizer = (
+            PreTrainedTokenizerFast.from_pretrained(start)
+            if start
+            else train_tokenizer(recipe.seed, recipe.vocabulary, written=recipe.written)
+        )
         self.model = build(recipe, self.tokenizer, device)
         self.optimizers = optimizers(self.model, recipe)
         self.progress = Progress()
-        self.validation = validation_batches(self.tokenizer, recipe.batch_tokens)
+        if start:
+            self.load(start)
+        self.validation = validation_batches(self.tokenizer, min(recipe.batch_tokens, 4096))
         self.resume()
 
     @property
@@ -171,7 +190,8 @@ class Run:
 
     def identity(self) -> dict[str, Any]:
         """What must be the same in a checkpoint and its continuation; `tokens` may change."""
-        return {**asdict(self.recipe), "tokens": None, "sharpness": None, "corpus": self.corpus}
+        changing = {"tokens": None, "sharpness": None}
+        return {**asdict(self.recipe), **changing, "corpus": self.corpus, "earlier": self.earlier}
 
     def save(self) -> None:
         """Validate, report, and write the checkpoint beside the old one and swap them: a kill leaves a complete one."""
@@ -186,6 +206,15 @@ class Run:
         partial = self.checkpoint.with_suffix(".part")
         torch.save(state, partial)
         partial.replace(self.checkpoint)
+
+    def load(self, folder: Path) -> None:
+        """The weights of an exported folder without their sharpness, and how far that run was."""
+        weights = load_file(folder / "model.safetensors", device=self.device)
+        weights["model.norm.weight"] = (
+            weights["model.norm.weight"].float() / self.earlier["recipe"]["sharpness"]
+        )
+        self.model.load_state_dict(weights, strict=False)  # the output layer is the embedding, and saved once
+        self.progress = Progress(**self.earlier["progress"])
 
     def resume(self) -> None:
         """Load the checkpoint, if it belongs to this recipe and corpus."""
@@ -310,6 +339,7 @@ class Run:
             "device": torch.cuda.get_device_name() if self.device == "cuda" else "cpu",
             "threads": torch.get_num_threads(),
             "torch": torch.__version__,
+            **({"earlier": self.earlier} if self.earlier else {}),
         }
 
 
