@@ -225,6 +225,8 @@ def test_a_draw_is_repeatable(tina: User, quality: Project) -> None:
     assert len(draw_gold(rows, 3, 7)) == 3
     assert draw_gold(rows, 3, 7) == draw_gold(rows, 3, 7)
     assert set(draw_gold(rows, None, 7)) == set(rows)
+    for seed in range(30):
+        assert rows[0] not in draw_gold(rows, len(rows) - 1, seed, known={rows[0].pk})
 
 
 def test_the_person_who_is_tested_does_not_choose_the_draw(anna: User, bela: User, tested: Project) -> None:
