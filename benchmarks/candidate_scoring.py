@@ -133,7 +133,7 @@ def measure(setting: Setting, rounds: int, clock: Callable[[], float]) -> dict[s
 
 
 def build_setting(context: int, *, cut: bool, device: str) -> Setting:
-    model = random_model(torch.float32).to(device)
+    model = random_model("28m", torch.float32, device)
     group_queries(model)
     pack(model)
     hidden, seeded, random = model.config.hidden_size, torch.Generator().manual_seed(2), Random(2)

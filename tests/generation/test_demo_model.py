@@ -139,9 +139,14 @@ def test_validation_takes_every_reply_to_openings_that_training_never_sees(token
     assert not {one.opening for one in held_out} & set(drawn)
 
 
-def test_processes_write_the_same_chunks_in_the_same_order(tokenizer: Any) -> None:
+def test_processes_write_the_same_chunks_in_the_same_order(
+    tokenizer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "preference.training.demo_model.data.DIALOGUES_PER_CHUNK", 2000
+    )  # as in new processes
     make = partial(
-        make_chunk, seed=1, tokenizer=tokenizer, budget=1024, whole_text_chunks=2, written=0.5, thinned=0.3
+        make_chunk, seed=1, tokenizer=tokenizer, budget=16384, whole_text_chunks=2, written=0.5, thinned=0.3
     )
     with chunks_ahead(make, 1, 0) as here, chunks_ahead(make, 1, 2) as elsewhere:
         for _ in range(3):

@@ -26,11 +26,10 @@ def main() -> None:
     parser.add_argument(
         "--written", type=float, default=Recipe().written, help="share of dialogues written by hand"
     )
+    parser.add_argument("--thinned", type=float, default=0.0, help="share of openings that lose some tokens")
+    parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument(
-        "--batch-tokens",
-        type=int,
-        default=Recipe().batch_tokens,
-        help="of a step; a CPU is as fast with 2048",
+        "--batch-tokens", type=int, default=Recipe().batch_tokens, help="of a step; a GPU is faster with more"
     )
     parser.add_argument("--vocabulary", type=int, default=Recipe().vocabulary)
     parser.add_argument("--threads", type=int, default=1)
@@ -69,6 +68,8 @@ def main() -> None:
         written=options.written,
         vocabulary=options.vocabulary,
         batch_tokens=options.batch_tokens,
+        thinned=options.thinned,
+        dropout=options.dropout,
     )
     run = Run(recipe, work, options.device, options.workers, options.start)
     run.train()
