@@ -417,7 +417,12 @@ def test_a_claim_reads_few_assignments_even_while_the_statistics_say_that_there_
         )
         for task in tasks
     )
-    parameters = {"project": quality.pk, "group": "", "from_rank": LOWEST_RANK, "annotator": anna.pk}
+    parameters: dict[str, Any] = {
+        "project": quality.pk,
+        "group": "",
+        "from_rank": LOWEST_RANK,
+        "annotator": anna.pk,
+    }
     with connection.cursor() as cursor:
         cursor.execute(
             f"EXPLAIN (ANALYZE, FORMAT JSON) {NEXT_TASK.format(in_language='')}",
