@@ -111,20 +111,9 @@ def _most_different(replies: Sequence[Reply], count: int) -> set[Reply]:
 
 
 def _ranks(replies: Sequence[Reply]) -> dict[Reply, int]:
-    """By the preference score. Without one, ordinary draws before warmed ones, each the likeliest first.
-
-    A small model's unlikely draws are mostly its nonsense.
-    """
-    order = sorted(
-        enumerate(replies),
-        key=lambda each: (-(each[1].score or 0.0), each[1].warmth, -_likelihood(each[1]), each[0]),
-    )
+    """By the preference score; without one, ordinary draws before warmed ones, in the order in which they came."""
+    order = sorted(enumerate(replies), key=lambda each: (-(each[1].score or 0.0), each[1].warmth, each[0]))
     return {reply: rank for rank, (_place, reply) in enumerate(order)}
-
-
-def _likelihood(reply: Reply) -> float:
-    """Nats per token, the end included; 0 for all replies of a server that does not return them."""
-    return (reply.logprob or 0.0) / (reply.tokens + 1)
 
 
 def _gain(reply: Reply, chosen: Sequence[Reply], rank: float) -> float:

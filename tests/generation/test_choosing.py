@@ -1,7 +1,5 @@
 """Which replies people are offered: in the dialogue's script, whole, different; fewer rather than bad, never none."""
 
-from dataclasses import replace
-
 import pytest
 
 from generation.backends.choosing import ALIKE, BROKEN, FOREIGN, are_alike, choose_replies, is_broken
@@ -76,20 +74,6 @@ def test_of_replies_that_differ_by_a_word_one_is_kept() -> None:
 )
 def test_alike_means_a_word_or_a_sentence_at_most(one: str, other: str, alike: bool) -> None:
     assert are_alike(one, other) == alike
-
-
-def test_without_a_preference_score_the_likeliest_replies_are_kept() -> None:
-    answer = replies(*SENTENCES)
-    likely = tuple(
-        replace(reply, logprob=-9.0 if reply.text in SENTENCES[:3] else -3.0) for reply in answer.replies
-    )
-    assert texts(chosen(ReplySet(likely), count=5)) == SENTENCES[3:]
-
-
-def test_a_long_reply_is_not_less_likely_for_its_length() -> None:
-    short = Reply(SENTENCES[0], 1, 5, -12.0)
-    long = Reply(" ".join(SENTENCES[1:3]), 2, 11, -18.0)
-    assert texts(chosen(ReplySet((short, long)), count=1)) == [long.text]
 
 
 @pytest.mark.parametrize(
