@@ -80,7 +80,7 @@ def constants_of(module: ast.Module) -> dict[str, ast.expr]:
 
 def arguments_of(node: ast.AST) -> list[ast.expr]:
     """The name that is read in `env.str(…)`, `os.environ.get(…)`, `os.environ[…]`."""
-    if isinstance(node, ast.Subscript) and is_environ(node.value):
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and is_environ(node.value):
         return [node.slice]
     if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
         return []

@@ -37,11 +37,19 @@ def main() -> None:
     behaviour = os.environ.get("BEHAVIOUR", "")
     facts = f"{os.getpid()} {options.parent} {options.threads} {os.environ['OMP_NUM_THREADS']}"
     (options.output / f"rank-{rank}").write_text(facts)
+    if rank == "1" and behaviour in {"dies", "fails"}:
+        wait_for(options.output / "rank-0")
     if rank == "1" and behaviour == "dies":
         os.kill(os.getpid(), signal.SIGKILL)
     if rank == "1" and behaviour == "fails":
         sys.exit(3)
     while behaviour:
+        time.sleep(0.05)
+
+
+def wait_for(path: Path) -> None:
+    """Wait for the other process, which is ended as soon as this one is, to have written its facts."""
+    while not path.is_file():
         time.sleep(0.05)
 
 
