@@ -11,6 +11,7 @@ from plots.axes import HEIGHT, RIGHT, TOP, Scale, VerticalAxes, fit_whole_scale,
 from plots.svg import coordinate, dot, draw_both_widths, join, line, text, text_width
 
 MOST_DOTS = 40  # more of them would touch each other
+ROW = 16.0  # height of a row of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,12 @@ def draw_steps(
     across = fit_whole_scale(highest)
 
     def draw(width: int) -> Markup:
-        axes = _StepAxes(width, across, y)
+        axes = _StepAxes(width, across, y, steps)
         return join(
             [
                 axes.draw_grid(),
                 axes.draw_ticks(),
-                axes.draw_curve(steps),
+                axes.draw_curve(),
                 axes.draw_limit(limit),
                 axes.draw_found(found)
                 if found
@@ -66,9 +67,11 @@ def draw_steps(
 
 
 class _StepAxes(VerticalAxes):
-    def __init__(self, width: int, across: Scale, y: str) -> None:
+    def __init__(self, width: int, across: Scale, y: str, steps: Sequence[Step]) -> None:
         super().__init__(width, Scale(100.0, 20.0), y)
-        self.across = across
+        self.across, self.steps = across, steps
+        rows = int((self.floor - TOP - 4) / ROW)
+        self.free_rows = [TOP + 12 + ROW * row for row in range(rows)]  # baselines without words yet
 
     def x_of(self, count: float) -> float:
         share = min(1.0, max(0.0, self.across.share(count)))
@@ -79,16 +82,11 @@ class _StepAxes(VerticalAxes):
             text(self.x_of(tick), self.floor + 15, format_tick(tick), "middle") for tick in self.across.ticks
         )
 
-    def draw_curve(self, steps: Sequence[Step]) -> Markup:
-        """Each value holds from half a step before its count to half a step behind it."""
-        edges = [(one.count + other.count) / 2 for one, other in pairwise(steps)]
-        ends = zip(steps, [0.0, *edges], [*edges, self.across.top], strict=True)
+    def draw_curve(self) -> Markup:
         corners = [
-            f"{coordinate(self.x_of(edge))} {coordinate(self.y_of(step.value))}"
-            for step, start, end in ends
-            for edge in (start, end)
+            f"{coordinate(x)} {coordinate(y)}" for start, end, y in self._flat_pieces() for x in (start, end)
         ]
-        dots = steps if len(steps) <= MOST_DOTS else []
+        dots = self.steps if len(self.steps) <= MOST_DOTS else []
         return join(
             [
                 svg.element('<path class="curve c1" d="{}"/>', "M" + "L".join(corners)),
@@ -96,9 +94,18 @@ class _StepAxes(VerticalAxes):
             ]
         )
 
+    def _flat_pieces(self) -> list[tuple[float, float, float]]:
+        """Left end, right end and height of each flat piece of the curve, in user units.
+
+        Each value holds from half a step before its count to half a step behind it.
+        """
+        edges = [(one.count + other.count) / 2 for one, other in pairwise(self.steps)]
+        ends = zip(self.steps, [0.0, *edges], [*edges, self.across.top], strict=True)
+        return [(self.x_of(start), self.x_of(end), self.y_of(step.value)) for step, start, end in ends]
+
     def draw_limit(self, limit: Limit) -> Markup:
         x = self.x_of(limit.count)
-        return join([line(x, TOP, x, self.floor, "expected"), self._draw_words(x, TOP + 12, limit.name)])
+        return join([line(x, TOP, x, self.floor, "expected"), self._draw_words(x, limit.name)])
 
     def draw_found(self, found: Found) -> Markup:
         x, low, high = (self.x_of(count) for count in (found.count, found.low, found.high))
@@ -111,12 +118,23 @@ class _StepAxes(VerticalAxes):
             [
                 band,
                 line(x, TOP, x, self.floor, "curve c2"),
-                self._draw_words(x, TOP + 28, found.name),
+                self._draw_words(x, found.name),
             ]
         )
 
-    def _draw_words(self, x: float, y: float, words: str) -> Markup:
-        """Right of the line, or left of it if they would not fit."""
-        fits = x + 5 + text_width(words) <= self.width
+    def _draw_words(self, x: float, words: str) -> Markup:
+        """Right of the line at `x`, or left of it if they would not fit; in the first row that the curve is not in."""
+        width = text_width(words)
+        fits = x + 5 + width <= self.width
+        start = x + 5 if fits else x - 5 - width
+        free = [y for y in self.free_rows if not self._is_crossed(start, start + width, y)]
+        y = (free or self.free_rows)[0]
+        self.free_rows.remove(y)
         written = text(x + 5, y, words, "start") if fits else text(x - 5, y, words, "end")
         return svg.element('<g class="over">{}</g>', written)
+
+    def _is_crossed(self, left: float, right: float, baseline: float) -> bool:
+        """Whether the curve runs through words with this baseline, or through the space that dots beside it take."""
+        heights = [y for start, end, y in self._flat_pieces() if start < right and left < end]
+        # Between two flat pieces the curve runs straight up or down.
+        return min(heights) - 3 < baseline + 4 and baseline - 12 < max(heights) + 3

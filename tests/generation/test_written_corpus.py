@@ -1,11 +1,14 @@
 """The exchanges and conversations of the demo model's corpus that were written by hand."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
 
 from generation.demo_model.corpus import LANGUAGES, heldout_openings, write_corpus
+from generation.demo_model.corpus.general import KINDS, OTHER, general_replies
+from generation.demo_model.corpus.wording import join
 from generation.demo_model.corpus.written import (
     Exchange,
     conversations,
@@ -57,6 +60,8 @@ def test_conversations_are_long_enough_to_teach_how_they_go_on(language: str) ->
 
 def test_a_share_of_the_corpus_is_written_by_hand() -> None:
     replies = {reply for language in LANGUAGES for one in exchanges(language) for reply in one.replies}
+    every = [general for language in LANGUAGES for general in general_replies(language).values()]
+    replies |= {general.write(random.Random(seed)) for general in every for seed in range(20_000)}
     replies |= {conversation[1] for language in LANGUAGES for conversation in conversations(language)}
 
     def share(written: float) -> float:
@@ -69,7 +74,7 @@ def test_a_share_of_the_corpus_is_written_by_hand() -> None:
 
 
 def test_an_opening_is_varied_and_a_reply_is_not() -> None:
-    exchange = Exchange("My cat sheds all over the sofa.", ("Mine too!", "Poor sofa."))
+    exchange = Exchange("My cat sheds all over the sofa.", OTHER, ("Mine too!", "Poor sofa."))
     written = {exchange.write("en", random.Random(seed)) for seed in range(200)}
     assert {reply for _, reply in written} == set(exchange.replies)
     assert {"My cat sheds all over the sofa.", "my cat sheds all over the sofa"} <= {
@@ -77,9 +82,42 @@ def test_an_opening_is_varied_and_a_reply_is_not() -> None:
     }
 
 
+def test_an_opening_of_a_kind_gets_general_replies_as_well() -> None:
+    exchange = Exchange("I won!", "good_news", ("How nice of the jury.",))
+    general = general_replies("en")["good_news"]
+    written = [reply for _, reply in (exchange.write("en", random.Random(seed)) for seed in range(1000))]
+    both = {join([first, second], "en") for first in general.first for second in general.second}
+    shares = [
+        sum(reply in group for reply in written) / 1000
+        for group in (exchange.replies, general.first, general.second, both)
+    ]
+    assert sum(shares) == 1
+    assert shares == pytest.approx([0.3, 0.315, 0.105, 0.28], abs=0.05)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_many_general_replies_and_openings(language: str, kind: str) -> None:
+    general = general_replies(language)[kind]
+    lines = (*general.first, *general.second)
+    assert len(general.first) >= 30
+    assert len(general.second) >= 15
+    assert len(set(lines)) == len(lines)
+    assert not [line for line in lines if bool(HAN.search(line)) == (language == "en")]
+    assert sum(exchange.kind == kind for exchange in exchanges(language)) >= 50
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nothing_cheers_at_a_death(language: str) -> None:
+    death = general_replies(language)["death"]
+    assert not [line for line in (*death.first, *death.second) if re.search(r"[!！?？]", line)]
+
+
 def test_a_file_is_read(tmp_path: Path) -> None:
-    path = file(tmp_path, "o Hi\nr Hello. | Hey!\n\no Bye\nr See you.\n")
-    assert list(read_exchanges(path)) == [Exchange("Hi", ("Hello.", "Hey!")), Exchange("Bye", ("See you.",))]
+    path = file(tmp_path, "o Hi\nk other\nr Hello. | Hey!\n\no I won!\nk good_news\nr How nice.\n")
+    first, second = read_exchanges(path)
+    assert first == Exchange("Hi", "other", ("Hello.", "Hey!"))
+    assert second == Exchange("I won!", "good_news", ("How nice.",))
 
 
 @pytest.mark.parametrize(
@@ -87,9 +125,11 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     [
         ("r Hello.\n", r"01\.txt, 'r Hello\.': an opening"),
         ("o Hi\no Bye\nr See you.\n", "'o Bye'"),
-        ("o Hi\nr Hello.\nr Hey.\n", r"'r Hey\.'"),
+        ("o Hi\nr Hello.\n", r"'r Hello\.'"),
+        ("o Hi\nk other\nr Hello.\nr Hey.\n", r"'r Hey\.'"),
         ("x Hi\n", "'x Hi'"),
-        ("o Hi\nr Hello.\n\no Bye\n", "the last opening has no replies"),
+        ("o Hi\nk greeting\n", "'k greeting': this kind is unknown"),
+        ("o Hi\nk other\nr Hello.\n\no Bye\n", "the last opening has no replies"),
     ],
 )
 def test_a_file_that_mixes_them_up_is_refused(tmp_path: Path, text: str, error: str) -> None:

@@ -110,3 +110,21 @@ def test_steps_have_an_axis_that_holds_the_limit_and_the_estimate() -> None:
     assert drawn.count('class="mark c1"') == len(steps) * len(svg.WIDTHS)
     path = re.findall(r'class="curve c1" d="(.*?)"', drawn)[0]
     assert path.count("L") == 2 * len(steps) - 1  # a flat piece for each count
+
+
+def baselines(drawn: str) -> list[float]:
+    """Of the words over the wide drawing."""
+    return [float(y) for y in re.findall(r'<g class="over"><text x="[\d.]+" y="([\d.]+)"', drawn)][-2:]
+
+
+def test_words_of_steps_leave_the_curve_free() -> None:
+    """A batch of a few labels is accepted for certain up to its limit and beyond: the curve stays at the top."""
+    flat = [Step(count, 100.0, f"{count}") for count in range(5)]
+    falling = [Step(count, 100.0 - 25 * count, f"{count}") for count in range(5)]
+
+    def rows(steps: list[Step]) -> list[float]:
+        limit, found = Limit(1, "rule: at most 1 of 4"), Found(1, 0, 3, "this sample: 1 of 4")
+        return baselines(draw_steps(steps, limit, found, x="wrong", y="%", description="Accepted?"))
+
+    assert rows(flat) == [50, 66]  # the curve is at 22
+    assert rows(falling)[0] < rows(falling)[1]

@@ -1,9 +1,10 @@
 """Texts that were written one by one, not from topics and slots.
 
-`exchanges/LANGUAGE/SUBJECT/NN.txt`: an opening and its replies, each of which fits by itself. They teach which replies
-fit what nobody foresaw, above all the mood of it.
+`exchanges/LANGUAGE/SUBJECT/NN.txt`: an opening, its kind, and its replies, each of which fits by itself. They teach
+which replies fit what nobody foresaw, above all the mood of it.
 
     o opening
+    k kind, one of those of `general.py`
     r reply | reply | ...
 
 `conversations/LANGUAGE/SUBJECT/NN.txt`: two people, an utterance a line, an empty line between two conversations. They
@@ -20,11 +21,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from generation.demo_model.corpus.general import KINDS, OTHER, general_replies
 from generation.demo_model.corpus.reading import HERE, Lines, source_lines, split
 from generation.demo_model.corpus.wording import add_typo, drop_punctuation
 
 EXCHANGES, CONVERSATIONS = HERE / "exchanges", HERE / "conversations"
-CONVERSATION = 0.3  # the share of them among the texts that are drawn
+CONVERSATION = 0.1  # the share of them among the texts that are drawn
+GENERAL_REPLIES = 0.7  # the share among the replies of exchanges
 VALIDATION = 0.02  # the share of openings that training never sees
 # Shares of openings that are varied as people type.
 TYPO, LOWER, NO_PUNCTUATION = 0.05, 0.15, 0.25
@@ -32,7 +35,10 @@ TYPO, LOWER, NO_PUNCTUATION = 0.05, 0.15, 0.25
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
+    """An opening with replies to it. kind: of `general.KINDS`, or OTHER."""
+
     opening: str
+    kind: str
     replies: Lines
 
     @property
@@ -41,7 +47,7 @@ class Exchange:
         return hashlib.sha256(self.opening.encode()).digest()[0] < 256 * VALIDATION
 
     def write(self, language: str, rng: random.Random) -> tuple[str, str]:
-        """The opening as some person might type it, and one of the replies."""
+        """The opening as some person might type it, and one of its replies or of the general ones of its kind."""
         text = self.opening
         if rng.random() < TYPO:
             text = add_typo(text, rng)
@@ -49,21 +55,27 @@ class Exchange:
             text = text.lower()
         if rng.random() < NO_PUNCTUATION:
             text = drop_punctuation(text, language)
+        if self.kind != OTHER and rng.random() < GENERAL_REPLIES:
+            return text, general_replies(language)[self.kind].write(rng)
         return text, rng.choice(self.replies)
 
 
 def read_exchanges(path: Path) -> Iterator[Exchange]:
-    """ValueError names the line if an opening has no replies, or replies have no opening."""
-    opening = ""
+    """ValueError names the line if opening, kind and replies do not take turns, or if the kind is unknown."""
+    parts: list[str] = []
     for key, rest in source_lines(path):
-        if (key == "o") == bool(opening) or key not in "or":
-            raise ValueError(f"{path.name}, '{key} {rest}': an opening (o) and its replies (r) take turns.")
-        if key == "o":
-            opening = rest
-        else:
-            yield Exchange(opening, split(rest))
-            opening = ""
-    if opening:
+        if key != "okr"[len(parts)]:
+            raise ValueError(
+                f"{path.name}, '{key} {rest}': an opening (o), its kind (k) and its replies (r) take turns."
+            )
+        if key == "k" and rest not in (*KINDS, OTHER):
+            raise ValueError(f"{path.name}, '{key} {rest}': this kind is unknown.")
+        parts.append(rest)
+        if key == "r":
+            opening, kind, replies = parts
+            yield Exchange(opening, kind, split(replies))
+            parts = []
+    if parts:
         raise ValueError(f"{path.name}: the last opening has no replies.")
 
 
