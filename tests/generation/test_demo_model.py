@@ -25,6 +25,7 @@ from preference.training.demo_model.data import (  # noqa: E402
     train_tokenizer,
     validation_batches,
 )
+from preference.training.demo_model.muon import Fp32Muon, orthogonalize  # noqa: E402
 from preference.training.demo_model.replies import dialogue, replies  # noqa: E402
 from preference.training.demo_model.run import Recipe, Run, make_chunk, rate  # noqa: E402
 
@@ -187,6 +188,25 @@ def test_a_stopped_run_goes_on_where_it_stopped(tiny: Recipe, tmp_path: Path) ->
 def test_a_run_with_another_recipe_does_not_take_the_checkpoint(tiny: Recipe, tmp_path: Path) -> None:
     Run(tiny, tmp_path).train()
     assert Run(replace(tiny, peak_lr=1e-4), tmp_path).progress.steps == 0
+
+
+def test_muon_in_fp32_takes_the_steps_of_pytorchs_own() -> None:
+    torch.manual_seed(5)
+    start = torch.randn(24, 40)
+    gradients = [torch.randn(24, 40) for _ in range(5)]
+
+    def walk(optimizer: type[torch.optim.Muon]) -> torch.Tensor:
+        weight = torch.nn.Parameter(start.clone())
+        steps = optimizer([weight], lr=0.02, weight_decay=0.05, adjust_lr_fn="match_rms_adamw")
+        for gradient in gradients:
+            weight.grad = gradient.clone()
+            steps.step()
+        return weight.detach() - start
+
+    ours, theirs = walk(Fp32Muon), walk(torch.optim.Muon)
+    assert (ours - theirs).norm() < 0.02 * theirs.norm()  # bf16 has eight bits
+    singular = torch.linalg.svdvals(orthogonalize(start, 5))
+    assert 0.6 < singular.min() < singular.max() < 1.3
 
 
 def test_training_lowers_the_loss(tiny: Recipe, tmp_path: Path) -> None:

@@ -100,11 +100,11 @@ def test_an_opening_of_a_kind_gets_general_replies_as_well() -> None:
 def test_every_kind_has_many_general_replies_and_openings(language: str, kind: str) -> None:
     general = general_replies(language)[kind]
     lines = (*general.first, *general.second)
-    assert len(general.first) >= 30
-    assert len(general.second) >= 15
+    assert len(general.first) >= 20
+    assert len(general.second) >= 10
     assert len(set(lines)) == len(lines)
     assert not [line for line in lines if bool(HAN.search(line)) == (language == "en")]
-    assert sum(exchange.kind == kind for exchange in exchanges(language)) >= 50
+    assert sum(exchange.kind == kind for exchange in exchanges(language)) >= 10
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -16,9 +16,11 @@ teach how a conversation goes on.
 
 import hashlib
 import random
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 from generation.demo_model.corpus.general import KINDS, OTHER, general_replies
@@ -26,9 +28,11 @@ from generation.demo_model.corpus.reading import HERE, Lines, source_lines, spli
 from generation.demo_model.corpus.wording import add_typo, drop_punctuation
 
 EXCHANGES, CONVERSATIONS = HERE / "exchanges", HERE / "conversations"
-CONVERSATION = 0.1  # the share of them among the texts that are drawn
-GENERAL_REPLIES = 0.7  # the share among the replies of exchanges
+CONVERSATION = 0.05  # the share of them among the texts that are drawn
+GENERAL_REPLIES = 0.9  # the share among the replies of exchanges
 VALIDATION = 0.02  # the share of openings that training never sees
+# The number of openings of a kind counts to the power of one minus this: rare kinds need practice too.
+LEVELLED = 0.3
 # Shares of openings that are varied as people type.
 TYPO, LOWER, NO_PUNCTUATION = 0.05, 0.15, 0.25
 
@@ -104,6 +108,14 @@ def training_exchanges(language: str) -> tuple[Exchange, ...]:
 
 
 @cache
+def _weights(language: str) -> list[float]:
+    """Of the exchanges for training, added up."""
+    every = training_exchanges(language)
+    counts = Counter(exchange.kind for exchange in every)
+    return list(accumulate(counts[exchange.kind] ** -LEVELLED for exchange in every))
+
+
+@cache
 def conversations(language: str) -> tuple[Lines, ...]:
     """All of a language ("en" or "zh"), in the order of their files."""
     paths = sorted((CONVERSATIONS / language).glob("*/*.txt"))
@@ -114,4 +126,5 @@ def draw_written(language: str, rng: random.Random) -> Lines:
     """The utterances of one text."""
     if rng.random() < CONVERSATION:
         return rng.choice(conversations(language))
-    return rng.choice(training_exchanges(language)).write(language, rng)
+    (exchange,) = rng.choices(training_exchanges(language), cum_weights=_weights(language))
+    return exchange.write(language, rng)

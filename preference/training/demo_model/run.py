@@ -34,6 +34,7 @@ from preference.training.demo_model.data import (
     train_tokenizer,
     validation_batches,
 )
+from preference.training.demo_model.muon import Fp32Muon
 
 CHECKPOINT_EVERY = 120.0  # seconds; each comes with a validation and a line
 
@@ -137,14 +138,15 @@ def rate(recipe: Recipe, tokens: int) -> float:
     return recipe.peak_lr * min(warm, left / recipe.decay_share, 1.0)
 
 
-def optimizers(model: LlamaForCausalLM, recipe: Recipe) -> list[torch.optim.Optimizer]:
+def optimizers(model: LlamaForCausalLM, recipe: Recipe, *, bf16: bool) -> list[torch.optim.Optimizer]:
     """Muon for the matrices of the layers, AdamW for the embedding and the norms.
 
-    After 0.6 M tokens the loss was 1.79, against 2.91 with AdamW alone, for a third more CPU time per token.
+    bf16: whether Muon multiplies in it. After 0.6 M tokens the loss was 1.79, against 2.91 with AdamW alone, for a
+    third more CPU time per token.
     """
     matrices = [p for name, p in model.named_parameters() if p.dim() == 2 and "embed" not in name]
     others = [p for name, p in model.named_parameters() if p.dim() != 2 or "embed" in name]
-    muon = torch.optim.Muon(
+    muon = (torch.optim.Muon if bf16 else Fp32Muon)(
         matrices, weight_decay=recipe.weight_decay, momentum=0.95, adjust_lr_fn="match_rms_adamw"
     )
     return [muon, torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0, fused=True)]
@@ -177,7 +179,7 @@ class Run:
             else train_tokenizer(recipe.seed, recipe.vocabulary, written=recipe.written)
         )
         self.model = build(recipe, self.tokenizer, device)
-        self.optimizers = optimizers(self.model, recipe)
+        self.optimizers = optimizers(self.model, recipe, bf16=self.computes_in_bf16)
         self.progress = Progress()
         if start:
             self.load(start)

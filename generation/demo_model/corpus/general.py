@@ -1,0 +1,76 @@
+"""Replies that fit every opening of a kind, whatever it is about.
+
+A tiny model rarely understands what an opening is about, but it can learn what kind of opening it is: good news, a
+question how to do something. `general/LANGUAGE/KIND.txt` holds what may then be said:
+
+    r a first sentence, which is also a whole reply
+    f a second sentence, which follows any of the first ones and is also a whole reply
+"""
+
+import random
+from dataclasses import dataclass
+from functools import cache
+
+from generation.demo_model.corpus.reading import HERE, Lines, source_lines
+from generation.demo_model.corpus.wording import join
+
+GENERAL = HERE / "general"
+KINDS = (
+    "good_news",
+    "bad_luck",
+    "annoyance",
+    "low_mood",
+    "death",
+    "nervous",
+    "plan",
+    "report",
+    "surprise",
+    "opinion",
+    "dilemma",
+    "regret",
+    "question_about_you",
+    "yes_or_no",
+    "either_or",
+    "open_question",
+    "advice",
+    "fact",
+    "why",
+    "request",
+)
+OTHER = "other"  # greetings, thanks and the like, to which nothing general can be said
+# Shares of replies of a first sentence alone, and of both.
+FIRST, BOTH = 0.45, 0.40
+
+
+@dataclass(frozen=True, slots=True)
+class GeneralReplies:
+    """The general replies to openings of one kind."""
+
+    language: str
+    first: Lines
+    second: Lines
+
+    def write(self, rng: random.Random) -> str:
+        """A first sentence, a second one, or both."""
+        form = rng.random()
+        if form < FIRST:
+            return rng.choice(self.first)
+        if form < FIRST + BOTH:
+            return join([rng.choice(self.first), rng.choice(self.second)], self.language)
+        return rng.choice(self.second)
+
+
+@cache
+def general_replies(language: str) -> dict[str, GeneralReplies]:
+    """By kind. ValueError names the line that is neither r nor f."""
+    return {kind: _read(language, kind) for kind in KINDS}
+
+
+def _read(language: str, kind: str) -> GeneralReplies:
+    path = GENERAL / language / f"{kind}.txt"
+    lines: dict[str, list[str]] = {"r": [], "f": []}
+    for key, rest in source_lines(path):
+        if key not in lines:
+            raise ValueError(f"{path.name}, '{key} {rest}': a line begins with r or f.")
+        lines[key].append(rest)
+    return GeneralReplies(language, tuple(lines["r"]), tuple(lines["f"]))
