@@ -92,7 +92,7 @@ def test_an_opening_of_a_kind_gets_general_replies_as_well() -> None:
         for group in (exchange.replies, general.first, general.second, both)
     ]
     assert sum(shares) == 1
-    assert shares == pytest.approx([0.3, 0.315, 0.105, 0.28], abs=0.05)
+    assert shares == pytest.approx([0.1, 0.405, 0.135, 0.36], abs=0.05)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
