@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from generation.demo_model.corpus import LANGUAGES, corpus_hash, write_corpus  # noqa: E402
+from generation.demo_model.corpus.general import KINDS  # noqa: E402
 from generation.demo_model.corpus.written import exchanges  # noqa: E402
 from generation.protocol import Message, ReplyRequest  # noqa: E402
 from preference.training.demo_model.data import (  # noqa: E402
@@ -160,7 +161,7 @@ def test_dropout_is_for_training_only(tiny: Recipe, tmp_path: Path) -> None:
     run = Run(replace(tiny, dropout=0.5), tmp_path)
     batch = next(batches(9, 0, run.tokenizer, 1024))
     run.model.train()
-    assert run.loss_of(batch) != run.loss_of(batch)
+    assert not torch.equal(run.hidden_of(batch), run.hidden_of(batch))
     assert run.validate() == run.validate()
 
 
@@ -207,6 +208,21 @@ def test_muon_in_fp32_takes_the_steps_of_pytorchs_own() -> None:
     assert (ours - theirs).norm() < 0.02 * theirs.norm()  # bf16 has eight bits
     singular = torch.linalg.svdvals(orthogonalize(start, 5))
     assert 0.6 < singular.min() < singular.max() < 1.3
+
+
+def test_a_second_task_learns_the_kinds_of_openings(tiny: Recipe, tmp_path: Path) -> None:
+    run = Run(replace(tiny, written=1.0, kind_weight=1.0), tmp_path)
+    batch = next(batches(9, 0, run.tokenizer, 1024, first_replies=True, written=1.0))
+    assert (batch.kinds != IGNORED).sum() > 0.5 * len(batch.kinds)
+    told = (batch.kinds[:, None] == torch.arange(len(KINDS))).any(1)
+    assert torch.equal(told, batch.kinds != IGNORED)
+    losses = []
+    for _ in range(20):
+        losses.append(float(run.kind_loss(run.hidden_of(batch), batch)))
+        run.step(batch)
+    assert losses[-1] < losses[0]
+    run.export(tmp_path / "model")
+    assert not [name for name in load_file(tmp_path / "model" / "model.safetensors") if "kind" in name]
 
 
 def test_training_lowers_the_loss(tiny: Recipe, tmp_path: Path) -> None:

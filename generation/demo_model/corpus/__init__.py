@@ -1,11 +1,21 @@
 """Generator of daily chit-chat in English and Chinese; every text in it was written for this project."""
 
 import hashlib
+from itertools import islice
 
-from generation.demo_model.corpus.dialogues import Turn, write_dialogues
+from generation.demo_model.corpus.dialogues import Dialogue, Turn, write_dialogues
 from generation.demo_model.corpus.reading import HERE, LANGUAGES
 
-__all__ = ["HELDOUT", "LANGUAGES", "Turn", "corpus_hash", "heldout_openings", "write_corpus"]
+__all__ = [
+    "HELDOUT",
+    "LANGUAGES",
+    "Dialogue",
+    "Turn",
+    "corpus_hash",
+    "heldout_openings",
+    "write_corpus",
+    "write_labelled_corpus",
+]
 HELDOUT = HERE.parent / "heldout" / "openings.txt"
 
 
@@ -23,9 +33,16 @@ def write_corpus(
 
     written: the share of dialogues that were written by hand.
     """
+    every = write_labelled_corpus(seed, dialogues, short=short, written=written)
+    return [(dialogue.language, dialogue.turns) for dialogue in every]
+
+
+def write_labelled_corpus(
+    seed: int, dialogues: int, *, short: bool = False, written: float = 0.0
+) -> list[Dialogue]:
+    """The same dialogues, with the kind of each opening."""
     heldout = frozenset(text for _, _, text in heldout_openings())
-    stream = write_dialogues(seed, heldout, short=short, written=written)
-    return [next(stream) for _ in range(dialogues)]
+    return list(islice(write_dialogues(seed, heldout, short=short, written=written), dialogues))
 
 
 def corpus_hash(dialogues: int = 4000, *, written: float = 0.0) -> str:

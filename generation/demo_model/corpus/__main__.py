@@ -26,7 +26,7 @@ def main() -> None:
     heldout = frozenset(text for _, _, text in heldout_openings())
     total = 0
     with options.output.open("w", encoding="utf-8") if options.output else sys.stdout as out:
-        for language, dialogue in write_dialogues(options.seed, heldout, written=options.written):
+        for language, dialogue, _ in write_dialogues(options.seed, heldout, written=options.written):
             messages = [{"speaker": speaker, "text": text} for speaker, text in dialogue]
             out.write(json.dumps({"language": language, "messages": messages}, ensure_ascii=False) + "\n")
             total += size(language, dialogue)

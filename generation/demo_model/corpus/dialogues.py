@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from generation.demo_model.corpus.general import OTHER
 from generation.demo_model.corpus.reading import (
     Answers,
     Lines,
@@ -17,6 +19,16 @@ from generation.demo_model.corpus.wording import fill, join, vary_opening
 from generation.demo_model.corpus.written import draw_written
 
 Turn = tuple[str, str]
+
+
+class Dialogue(NamedTuple):
+    """kind: of the opening, if it was written by hand; otherwise `general.OTHER`."""
+
+    language: str
+    turns: list[Turn]
+    kind: str
+
+
 SPEAKERS = ("A", "B")
 # Utterances of a dialogue, about: it may end in the middle of an exchange or with a leave-taking.
 LENGTHS = (2, 4, 6, 8, 10, 12, 14, 16, 18)
@@ -222,18 +234,19 @@ def compose(writer: Writer, length: int) -> list[Turn]:
 
 def write_dialogues(
     seed: int, heldout: frozenset[str] = frozenset(), *, short: bool = False, written: float = 0.0
-) -> Iterator[tuple[str, list[Turn]]]:
-    """Endless (language, dialogue) pairs, the languages in turn; equal seeds give equal dialogues.
+) -> Iterator[Dialogue]:
+    """Endless dialogues, the languages in turn; equal seeds give equal dialogues.
 
     written: the share of dialogues that were written by hand.
     """
     rng = random.Random(seed)
     while True:
         for language in ("en", "zh"):
+            kind = OTHER
             if written and rng.random() < written:
-                texts = draw_written(language, rng)
-                dialogue = [(SPEAKERS[at % 2], text) for at, text in enumerate(texts)]
+                texts, kind = draw_written(language, rng)
+                turns = [(SPEAKERS[at % 2], text) for at, text in enumerate(texts)]
             else:
-                dialogue = write_dialogue(language, rng, short=short)
-            if not heldout.intersection(text for _, text in dialogue):
-                yield language, dialogue
+                turns = write_dialogue(language, rng, short=short)
+            if not heldout.intersection(text for _, text in turns):
+                yield Dialogue(language, turns, kind)

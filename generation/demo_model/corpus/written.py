@@ -122,9 +122,9 @@ def conversations(language: str) -> tuple[Lines, ...]:
     return tuple(conversation for path in paths for conversation in read_conversations(path))
 
 
-def draw_written(language: str, rng: random.Random) -> Lines:
-    """The utterances of one text."""
+def draw_written(language: str, rng: random.Random) -> tuple[Lines, str]:
+    """The utterances of one text, and the kind of the first one; OTHER for conversations, whose openings have none."""
     if rng.random() < CONVERSATION:
-        return rng.choice(conversations(language))
+        return rng.choice(conversations(language)), OTHER
     (exchange,) = rng.choices(training_exchanges(language), cum_weights=_weights(language))
-    return exchange.write(language, rng)
+    return exchange.write(language, rng), exchange.kind

@@ -29,6 +29,12 @@ def main() -> None:
     parser.add_argument("--thinned", type=float, default=0.0, help="share of openings that lose some tokens")
     parser.add_argument("--dropout", type=float, default=0.0)
     parser.add_argument(
+        "--kind-weight",
+        type=float,
+        default=0.0,
+        help="weight of telling the kind of an opening, while training",
+    )
+    parser.add_argument(
         "--batch-tokens", type=int, default=Recipe().batch_tokens, help="of a step; a GPU is faster with more"
     )
     parser.add_argument("--vocabulary", type=int, default=Recipe().vocabulary)
@@ -70,6 +76,7 @@ def main() -> None:
         batch_tokens=options.batch_tokens,
         thinned=options.thinned,
         dropout=options.dropout,
+        kind_weight=options.kind_weight,
     )
     run = Run(recipe, work, options.device, options.workers, options.start)
     run.train()

@@ -19,7 +19,8 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from generation.demo_model.corpus import LANGUAGES, write_corpus
+from generation.demo_model.corpus import LANGUAGES, write_corpus, write_labelled_corpus
+from generation.demo_model.corpus.general import KINDS, OTHER
 from generation.demo_model.corpus.written import exchanges
 
 PAD, BOS, EOU = "<pad>", "<bos>", "<eou>"
@@ -33,11 +34,12 @@ TOKENIZER_DIALOGUES = 20_000
 class TokenBatch:
     """inputs, labels: (rows, length), padded on the right; labels are IGNORED where nothing is learned.
 
-    tokens: without padding.
+    kinds: (rows,), of the openings, as places in `KINDS`; IGNORED for openings without one. tokens: without padding.
     """
 
     inputs: torch.Tensor
     labels: torch.Tensor
+    kinds: torch.Tensor
     tokens: int
 
 
@@ -88,22 +90,30 @@ def encode(dialogue: list[str], tokenizer: PreTrainedTokenizerFast) -> list[int]
     return ids[: tokenizer.model_max_length]
 
 
-def pad(
-    rows: list[list[int]], tokenizer: PreTrainedTokenizerFast, *, replies_only: bool = False
-) -> TokenBatch:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A dialogue as token ids, and the kind of its opening."""
+
+    ids: list[int]
+    kind: str = OTHER
+
+
+def pad(rows: list[Row], tokenizer: PreTrainedTokenizerFast, *, replies_only: bool = False) -> TokenBatch:
     """One batch of rows of about equal length, padded on the right. replies_only: the openings get no labels.
 
     The label of a column is its own token: the shift by one between states and targets is made in `Run.step`. <bos> is
     never a target.
     """
-    width = max(len(ids) for ids in rows)
+    width = max(len(row.ids) for row in rows)
     inputs = torch.full((len(rows), width), tokenizer.pad_token_id)
     labels = torch.full((len(rows), width), IGNORED)
-    for at, ids in enumerate(rows):
+    for at, row in enumerate(rows):
+        ids = row.ids
         inputs[at, : len(ids)] = torch.tensor(ids)
         first = ids.index(tokenizer.eos_token_id) + 1 if replies_only else 1
         labels[at, first : len(ids)] = torch.tensor(ids[first:])
-    return TokenBatch(inputs, labels, sum(len(ids) for ids in rows))
+    kinds = torch.tensor([KINDS.index(row.kind) if row.kind in KINDS else IGNORED for row in rows])
+    return TokenBatch(inputs, labels, kinds, sum(len(row.ids) for row in rows))
 
 
 def batches(
@@ -123,11 +133,14 @@ def batches(
     loses some tokens, so that replies do not hang on single words.
     """
     chunk_seed = seed * 100_000 + chunk
-    dialogues = texts(chunk_seed, DIALOGUES_PER_CHUNK, short=first_replies, written=written)
+    dialogues = write_labelled_corpus(chunk_seed, DIALOGUES_PER_CHUNK, short=first_replies, written=written)
     rng = random.Random(chunk_seed)
-    rows = [encode(dialogue, tokenizer) for dialogue in dialogues]
-    rows = [thin_out(row, tokenizer, rng) if thinned and rng.random() < thinned else row for row in rows]
-    rows.sort(key=len)
+    rows: list[Row] = []
+    for dialogue in dialogues:
+        ids = encode([text for _, text in dialogue.turns], tokenizer)
+        thins = thinned and rng.random() < thinned
+        rows.append(Row(thin_out(ids, tokenizer, rng) if thins else ids, dialogue.kind))
+    rows.sort(key=_length)
     groups = groups_within(rows, budget)
     rng.shuffle(groups)
     for group in groups:
@@ -141,12 +154,16 @@ def thin_out(ids: list[int], tokenizer: PreTrainedTokenizerFast, rng: random.Ran
     return [ids[0], *kept, *ids[end:]]
 
 
-def groups_within(rows: list[list[int]], budget: int) -> list[list[list[int]]]:
+def _length(row: Row) -> int:
+    return len(row.ids)
+
+
+def groups_within(rows: list[Row], budget: int) -> list[list[Row]]:
     """Rows that were sorted by length, in groups of at most `budget` tokens with padding."""
-    groups: list[list[list[int]]] = [[]]
+    groups: list[list[Row]] = [[]]
     for row in rows:
         # This one is the longest of its group.
-        if groups[-1] and (len(groups[-1]) + 1) * len(row) > budget:
+        if groups[-1] and (len(groups[-1]) + 1) * len(row.ids) > budget:
             groups.append([])
         groups[-1].append(row)
     return groups
@@ -155,13 +172,13 @@ def groups_within(rows: list[list[int]], budget: int) -> list[list[list[int]]]:
 def validation_batches(tokenizer: PreTrainedTokenizerFast, budget: int) -> list[TokenBatch]:
     """Every reply to the openings that training never sees, with labels on the replies only."""
     rows = [
-        encode([exchange.opening, reply], tokenizer)
+        Row(encode([exchange.opening, reply], tokenizer), exchange.kind)
         for language in LANGUAGES
         for exchange in exchanges(language)
         if exchange.is_for_validation
         for reply in exchange.replies
     ]
-    rows.sort(key=len)
+    rows.sort(key=_length)
     return [pad(group, tokenizer, replies_only=True) for group in groups_within(rows, budget)]
 
 

@@ -26,6 +26,7 @@ from torch.nn.functional import cross_entropy, dropout
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from generation.demo_model.corpus import corpus_hash
+from generation.demo_model.corpus.general import KINDS
 from preference.training.demo_model.data import (
     IGNORED,
     TokenBatch,
@@ -69,6 +70,8 @@ class Recipe:
     written: float = 0.0
     # The share of rows whose first utterance loses some tokens.
     thinned: float = 0.0
+    # Weight of a second task while training: to tell the kind of an opening (see `Run.kind_loss`).
+    kind_weight: float = 0.0
 
 
 @dataclass(slots=True)
@@ -76,6 +79,7 @@ class Progress:
     """How far a run is; saved with every checkpoint. seconds: of training.
 
     loss: a running mean in nats per token. validation_loss: the same of replies to openings that training never sees.
+    kinds_right: the share of those openings whose kind is told right.
     """
 
     tokens: int = 0
@@ -83,6 +87,7 @@ class Progress:
     chunk: int = 0
     loss: float = 0.0
     validation_loss: float = 0.0
+    kinds_right: float = 0.0
     seconds: float = 0.0
 
 
@@ -179,7 +184,9 @@ class Run:
             else train_tokenizer(recipe.seed, recipe.vocabulary, written=recipe.written)
         )
         self.model = build(recipe, self.tokenizer, device)
+        self.kind_head = nn.Linear(recipe.hidden, len(KINDS)).to(device)
         self.optimizers = optimizers(self.model, recipe, bf16=self.computes_in_bf16)
+        self.optimizers[1].add_param_group({"params": list(self.kind_head.parameters())})
         self.progress = Progress()
         if start:
             self.load(start)
@@ -203,11 +210,12 @@ class Run:
 
     def save(self) -> None:
         """Validate, report, and write the checkpoint beside the old one and swap them: a kill leaves a complete one."""
-        self.progress.validation_loss = self.validate()
+        self.progress.validation_loss, self.progress.kinds_right = self.validate()
         self.report()
         state = {
             "identity": self.identity(),
             "model": self.model.state_dict(),
+            "kind_head": self.kind_head.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
             "progress": asdict(self.progress),
         }
@@ -231,26 +239,51 @@ class Run:
         state = torch.load(self.checkpoint, weights_only=True, map_location=self.device)
         if state["identity"] == self.identity():
             self.model.load_state_dict(state["model"])
+            self.kind_head.load_state_dict(state["kind_head"])
             for optimizer, saved in zip(self.optimizers, state["optimizers"], strict=True):
                 optimizer.load_state_dict(saved)
             self.progress = Progress(**state["progress"])
             print(f"Going on at {self.progress.tokens:,} tokens ({self.checkpoint}).", flush=True)
 
-    def loss_of(self, batch: TokenBatch) -> torch.Tensor:
+    def hidden_of(self, batch: TokenBatch) -> torch.Tensor:
+        """(rows, length, hidden): what the last layer says at each token."""
+        # Padding is on the right, where causal attention never reaches it: no mask is needed.
+        states: torch.Tensor = self.model.model(input_ids=batch.inputs.to(self.device)).last_hidden_state
+        return states
+
+    def loss_of(self, hidden: torch.Tensor, batch: TokenBatch) -> torch.Tensor:
         """The mean loss of the labelled tokens of a batch, in nats."""
-        inputs, labels = batch.inputs.to(self.device), batch.labels.to(self.device)
-        with torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.computes_in_bf16):
-            # Padding is on the right, where causal attention never reaches it: no mask is needed.
-            hidden = self.model.model(input_ids=inputs).last_hidden_state[:, :-1]
-            targets = labels[:, 1:]
-            labelled = targets != IGNORED
-            # Logits only where there is a label: (labelled tokens, vocabulary).
-            return cross_entropy(self.model.lm_head(hidden[labelled]).float(), targets[labelled])
+        targets = batch.labels.to(self.device)[:, 1:]
+        labelled = targets != IGNORED
+        # Logits only where there is a label: (labelled tokens, vocabulary).
+        return cross_entropy(self.model.lm_head(hidden[:, :-1][labelled]).float(), targets[labelled])
+
+    def kind_logits(self, hidden: torch.Tensor, batch: TokenBatch) -> torch.Tensor:
+        """(rows, kinds), read where the first utterance ends, so before the reply."""
+        ends = (batch.inputs == self.tokenizer.eos_token_id).int().argmax(1).to(self.device)
+        logits: torch.Tensor = self.kind_head(
+            hidden[torch.arange(len(ends), device=self.device), ends]
+        ).float()
+        return logits
+
+    def kind_loss(self, hidden: torch.Tensor, batch: TokenBatch) -> torch.Tensor:
+        """The mean loss of the kinds of the openings, in nats; 0 if none has a kind.
+
+        One label for each opening says what many replies say only between the lines. The head that reads it is not
+        exported.
+        """
+        kinds = batch.kinds.to(self.device)
+        if not (kinds != IGNORED).any():
+            return hidden.new_zeros(())
+        return cross_entropy(self.kind_logits(hidden, batch), kinds, ignore_index=IGNORED)
 
     def step(self, batch: TokenBatch) -> torch.Tensor:
-        """One optimiser step on a batch; returns its loss in nats per token."""
-        loss = self.loss_of(batch)
-        torch.autograd.backward(loss)
+        """One optimiser step on a batch; returns the loss of its tokens in nats per token."""
+        with self.autocast():
+            hidden = self.hidden_of(batch)
+            loss = self.loss_of(hidden, batch)
+            of_kinds = self.kind_loss(hidden, batch) if self.recipe.kind_weight else 0.0
+        torch.autograd.backward(loss + self.recipe.kind_weight * of_kinds)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
@@ -259,17 +292,25 @@ class Run:
             optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    def validate(self) -> float:
-        """The loss of all replies to the openings that training never sees, in nats per token."""
+    def autocast(self) -> torch.autocast:
+        """bf16 where the device is fast in it."""
+        return torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.computes_in_bf16)
+
+    def validate(self) -> tuple[float, float]:
+        """Of all replies to the openings that training never sees: the loss in nats per token; the kinds told right."""
         self.model.train(False)
-        total, tokens = 0.0, 0
-        with torch.no_grad():
+        total, tokens, right, openings = 0.0, 0, 0, 0
+        with torch.no_grad(), self.autocast():
             for batch in self.validation:
+                hidden = self.hidden_of(batch)
                 labelled = int((batch.labels[:, 1:] != IGNORED).sum())
-                total += float(self.loss_of(batch)) * labelled
+                total += float(self.loss_of(hidden, batch)) * labelled
                 tokens += labelled
+                told = self.kind_logits(hidden, batch).argmax(1).cpu()
+                right += int((told == batch.kinds).sum())
+                openings += int((batch.kinds != IGNORED).sum())
         self.model.train()
-        return total / tokens
+        return total / tokens, right / openings
 
     def report(self) -> None:
         """Print one line."""
@@ -277,7 +318,8 @@ class Run:
         left = (self.recipe.tokens - self.progress.tokens) / speed / 60
         print(
             f"step {self.progress.steps}  {self.progress.tokens / 1e6:.2f} M tokens  "
-            f"loss {self.progress.loss:.3f}, of validation {self.progress.validation_loss:.3f}  "
+            f"loss {self.progress.loss:.3f}, of validation {self.progress.validation_loss:.3f}, "
+            f"kinds {100 * self.progress.kinds_right:.0f} %  "
             f"{speed:,.0f} tokens/s  {left:.0f} min left",
             flush=True,
         )
