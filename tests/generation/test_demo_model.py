@@ -217,8 +217,8 @@ def test_a_second_task_learns_the_kinds_of_openings(tiny: Recipe, tmp_path: Path
     every = batches(9, 0, run.tokenizer, 1024, first_replies=True, written=1.0)
     batch = max(every, key=lambda batch: len(batch.kinds))
     assert (batch.kinds != IGNORED).sum() > 0.5 * len(batch.kinds)
-    told = (batch.kinds[:, None] == torch.arange(len(KINDS))).any(1)
-    assert torch.equal(told, batch.kinds != IGNORED)
+    known = (batch.kinds[:, None] == torch.arange(len(KINDS))).any(1)
+    assert torch.equal(known, batch.kinds != IGNORED)
     losses = []
     for _ in range(20):
         losses.append(run.kind_loss(run.hidden_of(batch), batch).item())

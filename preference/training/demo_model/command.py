@@ -32,7 +32,7 @@ def main() -> None:
         "--kind-weight",
         type=float,
         default=0.0,
-        help="weight of telling the kind of an opening, while training",
+        help="weight of recognising the kind of an opening, while training",
     )
     parser.add_argument(
         "--batch-tokens", type=int, default=Recipe().batch_tokens, help="of a step; a GPU is faster with more"

@@ -70,7 +70,7 @@ class Recipe:
     written: float = 0.0
     # The share of rows whose first utterance loses some tokens.
     thinned: float = 0.0
-    # Weight of a second task while training: to tell the kind of an opening (see `Run.kind_loss`).
+    # Weight of a second task while training: to recognise the kind of an opening (see `Run.kind_loss`).
     kind_weight: float = 0.0
 
 
@@ -79,7 +79,7 @@ class Progress:
     """How far a run is; saved with every checkpoint. seconds: of training.
 
     loss: a running mean in nats per token. validation_loss: the same of replies to openings that training never sees.
-    kinds_right: the share of those openings whose kind is told right.
+    kinds_right: the share of those openings whose kind is recognised.
     """
 
     tokens: int = 0
@@ -297,7 +297,7 @@ class Run:
         return torch.autocast(self.device, dtype=torch.bfloat16, enabled=self.computes_in_bf16)
 
     def validate(self) -> tuple[float, float]:
-        """Of all replies to the openings that training never sees: the loss in nats per token; the kinds told right."""
+        """The loss of replies to openings that training never sees, in nats per token, and the share of known kinds."""
         self.model.train(False)
         total, tokens, right, openings = 0.0, 0, 0, 0
         with torch.no_grad(), self.autocast():
@@ -306,8 +306,8 @@ class Run:
                 labelled = int((batch.labels[:, 1:] != IGNORED).sum())
                 total += float(self.loss_of(hidden, batch)) * labelled
                 tokens += labelled
-                told = self.kind_logits(hidden, batch).argmax(1).cpu()
-                right += int((told == batch.kinds).sum())
+                guessed = self.kind_logits(hidden, batch).argmax(1).cpu()
+                right += int((guessed == batch.kinds).sum())
                 openings += int((batch.kinds != IGNORED).sum())
         self.model.train()
         return total / tokens, right / openings
