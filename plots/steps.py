@@ -56,9 +56,9 @@ def draw_steps(
                 axes.draw_ticks(),
                 axes.draw_curve(),
                 axes.draw_limit(limit),
-                axes.draw_found(found)
-                if found
-                else svg.EMPTY,  # last: its words cover the lines that cross them
+                axes.draw_found(found) if found else svg.EMPTY,
+                # Last: words cover what crosses them.
+                *(axes.draw_words(mark.count, mark.name) for mark in (limit, found) if mark),
                 axes.draw_name(x),
             ]
         )
@@ -105,7 +105,7 @@ class _StepAxes(VerticalAxes):
 
     def draw_limit(self, limit: Limit) -> Markup:
         x = self.x_of(limit.count)
-        return join([line(x, TOP, x, self.floor, "expected"), self._draw_words(x, limit.name)])
+        return line(x, TOP, x, self.floor, "expected")
 
     def draw_found(self, found: Found) -> Markup:
         x, low, high = (self.x_of(count) for count in (found.count, found.low, found.high))
@@ -114,16 +114,11 @@ class _StepAxes(VerticalAxes):
             *(coordinate(value) for value in (low, TOP, max(2.0, high - low), self.floor - TOP)),
             found.name,
         )
-        return join(
-            [
-                band,
-                line(x, TOP, x, self.floor, "curve c2"),
-                self._draw_words(x, found.name),
-            ]
-        )
+        return join([band, line(x, TOP, x, self.floor, "curve c2")])
 
-    def _draw_words(self, x: float, words: str) -> Markup:
-        """Right of the line at `x`, or left of it if they would not fit; in the first row that the curve is not in."""
+    def draw_words(self, count: float, words: str) -> Markup:
+        """Right of the line at `count`, or left of it if they would not fit; in the first row without the curve."""
+        x = self.x_of(count)
         width = text_width(words)
         fits = x + 5 + width <= self.width
         start = x + 5 if fits else x - 5 - width
