@@ -2,6 +2,9 @@
 
 import os
 import sys
+
+# pytest imports it when something is left open. Two threads that do so at once find it half loaded, and a test fails.
+import tracemalloc  # noqa: F401
 from pathlib import Path
 
 from config import embedded
