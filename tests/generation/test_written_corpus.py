@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generation.demo_model.corpus import LANGUAGES, heldout_openings, write_corpus
-from generation.demo_model.corpus.general import KINDS, OTHER, general_replies
+from generation.demo_model.corpus.general import CAUTIOUS, KINDS, OTHER, cautious_replies, general_replies
 from generation.demo_model.corpus.wording import join
 from generation.demo_model.corpus.written import (
     Exchange,
@@ -60,7 +60,8 @@ def test_conversations_are_long_enough_to_teach_how_they_go_on(language: str) ->
 
 def test_a_share_of_the_corpus_is_written_by_hand() -> None:
     replies = {reply for language in LANGUAGES for one in exchanges(language) for reply in one.replies}
-    every = [general for language in LANGUAGES for general in general_replies(language).values()]
+    groups = [found(language) for language in LANGUAGES for found in (general_replies, cautious_replies)]
+    every = {general for group in groups for general in group.values()}
     replies |= {general.write(random.Random(seed)) for general in every for seed in range(20_000)}
     replies |= {conversation[1] for language in LANGUAGES for conversation in conversations(language)}
 
@@ -84,15 +85,41 @@ def test_an_opening_is_varied_and_a_reply_is_not() -> None:
 
 def test_an_opening_of_a_kind_gets_general_replies_as_well() -> None:
     exchange = Exchange("I won!", "good_news", ("How nice of the jury.",))
-    general = general_replies("en")["good_news"]
+    general, cautious = general_replies("en")["good_news"], cautious_replies("en")["good_news"]
     written = [reply for _, reply in (exchange.write("en", random.Random(seed)) for seed in range(1000))]
-    both = {join([first, second], "en") for first in general.first for second in general.second}
-    shares = [
-        sum(reply in group for reply in written) / 1000
-        for group in (exchange.replies, general.first, general.second, both)
+
+    def share(*groups: tuple[str, ...]) -> float:
+        return sum(any(reply in group for group in groups) for reply in written) / 1000
+
+    both = [
+        tuple(join([first, second], "en") for first in one.first for second in one.second)
+        for one in (general, cautious)
     ]
-    assert sum(shares) == 1
-    assert shares == pytest.approx([0.1, 0.405, 0.135, 0.36], abs=0.05)
+    assert share(exchange.replies) == pytest.approx(0.1, abs=0.03)
+    assert share(*both) == pytest.approx(0.9 * 0.40, abs=0.05)
+    assert share(general.first, both[0]) == pytest.approx(0.9 * 0.65 * 0.75, abs=0.05)
+    assert share(cautious.first, both[1]) == pytest.approx(0.9 * 0.35 * 0.75, abs=0.05)
+    assert share(exchange.replies, general.first, general.second, cautious.first, cautious.second, *both) == 1
+
+
+def test_kinds_without_cautious_replies_get_their_own() -> None:
+    exchange = Exchange("Tell me a joke.", "request", ("I know none.",))
+    general = general_replies("en")["request"]
+    written = {exchange.write("en", random.Random(seed))[1] for seed in range(300)} - {"I know none."}
+    both = {join([first, second], "en") for first in general.first for second in general.second}
+    assert written <= {*general.first, *general.second, *both}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("group", CAUTIOUS)
+def test_cautious_replies_take_no_side(language: str, group: str) -> None:
+    cautious = [cautious_replies(language)[kind] for kind in CAUTIOUS[group]]
+    assert len(set(cautious)) == 1
+    lines = (*cautious[0].first, *cautious[0].second)
+    assert len(set(lines)) == len(lines) > 45
+    assert not [line for line in lines if bool(HAN.search(line)) == (language == "en")]
+    sided = r"[!！]|sorry|sad|happy|congratulat|great|poor|恭喜|难过|可惜|节哀|倒霉|太好了"
+    assert not [line for line in lines if re.search(sided, line.casefold())]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -5,6 +5,9 @@ question how to do something. `general/LANGUAGE/KIND.txt` holds what may then be
 
     r a first sentence, which is also a whole reply
     f a second sentence, which follows any of the first ones and is also a whole reply
+
+It often mistakes one kind for another, good news for bad. So some replies fit several kinds (`CAUTIOUS`): they take no
+side, and a model that is unsure learns to prefer them.
 """
 
 import random
@@ -37,14 +40,22 @@ KINDS = (
     "why",
     "request",
 )
+# Files of replies that fit whichever of these kinds an opening is of.
+CAUTIOUS = {
+    "any_news": (
+        "good_news", "bad_luck", "annoyance", "low_mood", "death", "nervous", "plan", "report", "surprise", "opinion",
+        "dilemma", "regret",
+    ),
+    "any_question": ("question_about_you", "yes_or_no", "either_or", "open_question", "advice", "fact", "why"),
+}  # fmt: skip
 OTHER = "other"  # greetings, thanks and the like, to which nothing general can be said
 # Shares of replies of a first sentence alone, and of both.
-FIRST, BOTH = 0.45, 0.40
+FIRST, BOTH = 0.35, 0.40
 
 
 @dataclass(frozen=True, slots=True)
 class GeneralReplies:
-    """The general replies to openings of one kind."""
+    """What may be said to openings of one kind, or of several."""
 
     language: str
     first: Lines
@@ -66,8 +77,19 @@ def general_replies(language: str) -> dict[str, GeneralReplies]:
     return {kind: _read(language, kind) for kind in KINDS}
 
 
-def _read(language: str, kind: str) -> GeneralReplies:
-    path = GENERAL / language / f"{kind}.txt"
+@cache
+def cautious_replies(language: str) -> dict[str, GeneralReplies]:
+    """By kind, without the kinds to which nothing cautious can be said. Raises as `general_replies` does."""
+    return {
+        kind: replies
+        for name, kinds in CAUTIOUS.items()
+        for replies in [_read(language, name)]
+        for kind in kinds
+    }
+
+
+def _read(language: str, name: str) -> GeneralReplies:
+    path = GENERAL / language / f"{name}.txt"
     lines: dict[str, list[str]] = {"r": [], "f": []}
     for key, rest in source_lines(path):
         if key not in lines:

@@ -23,13 +23,14 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-from generation.demo_model.corpus.general import KINDS, OTHER, general_replies
+from generation.demo_model.corpus.general import KINDS, OTHER, cautious_replies, general_replies
 from generation.demo_model.corpus.reading import HERE, Lines, source_lines, split
 from generation.demo_model.corpus.wording import add_typo, drop_punctuation
 
 EXCHANGES, CONVERSATIONS = HERE / "exchanges", HERE / "conversations"
 CONVERSATION = 0.05  # the share of them among the texts that are drawn
-GENERAL_REPLIES = 0.9  # the share among the replies of exchanges
+GENERAL_REPLIES = 0.9  # the share among the replies of exchanges, cautious ones included
+CAUTIOUS_REPLIES = 0.35  # the share among the general replies of kinds that have cautious ones
 VALIDATION = 0.02  # the share of openings that training never sees
 # The number of openings of a kind counts to the power of one minus this: rare kinds need practice too.
 LEVELLED = 0.3
@@ -60,7 +61,10 @@ class Exchange:
         if rng.random() < NO_PUNCTUATION:
             text = drop_punctuation(text, language)
         if self.kind != OTHER and rng.random() < GENERAL_REPLIES:
-            return text, general_replies(language)[self.kind].write(rng)
+            general = general_replies(language)[self.kind]
+            if rng.random() < CAUTIOUS_REPLIES:
+                general = cautious_replies(language).get(self.kind, general)
+            return text, general.write(rng)
         return text, rng.choice(self.replies)
 
 
