@@ -36,8 +36,10 @@ CLIENT: Final = Config(
     signature_version="s3v4",
     max_pool_connections=64,  # downloads that threads of a web server stream at a time
 )
-# Four parts on the way take 12 MB, the ten that boto3 would send at a time 29 MB.
-PARTS_AT_ONCE: Final = TransferConfig(max_concurrency=4)
+# One part after the other takes no memory worth naming, four at a time take 12 MB, boto3's ten 29 MB. Models are
+# downloaded in four parts, because a worker waits for them; exports and snapshots are sent beside other work.
+UPLOAD: Final = TransferConfig(use_threads=False)
+DOWNLOAD: Final = TransferConfig(max_concurrency=4)
 MISSING: Final = {"404", "NoSuchKey", "NotFound"}
 OUT_OF_RANGE: Final = {"416", "InvalidRange"}
 FULL: Final = {"QuotaExceeded", "InsufficientStorage", "XMinioStorageFull", "507", "EntityTooLarge"}
@@ -54,7 +56,6 @@ class ObjectStore(S3Storage):  # type: ignore[misc]
     def __init__(self, *, root: str, signed_downloads: bool, **options: Any) -> None:
         super().__init__(
             client_config=CLIENT,
-            transfer_config=PARTS_AT_ONCE,
             file_overwrite=True,
             querystring_expire=SIGNED_SECONDS,
             **options,
@@ -196,18 +197,14 @@ class ObjectStore(S3Storage):  # type: ignore[misc]
         return [(name, size) for name, size in found if name == key or name.startswith(key + "/")]
 
     def _upload(self, file: Path, beat: Beat) -> None:
-        self.client.upload_file(
-            str(file), self.bucket_name, self._key(file), Callback=beat, Config=self.transfer_config
-        )
+        self.client.upload_file(str(file), self.bucket_name, self._key(file), Callback=beat, Config=UPLOAD)
 
     def _download(self, key: str, target: Path, beat: Beat) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         make_writable(target.parent)
         part = target.with_name(f".{target.name}.{uuid4().hex}.part")
         try:
-            self.client.download_file(
-                self.bucket_name, key, str(part), Callback=beat, Config=self.transfer_config
-            )
+            self.client.download_file(self.bucket_name, key, str(part), Callback=beat, Config=DOWNLOAD)
             part.chmod(0o600)  # dialogues of real people
             part.replace(target)
             note_copy(self.root, target)
