@@ -28,7 +28,7 @@ from common.storage.transfers import run_transfer
 log = logging.getLogger(__name__)
 
 SIGNED_SECONDS: Final = 600  # in which a download has to begin
-# A store that hangs holds a request for some seconds and a job for some minutes, not for ever.
+# A store that hangs holds a request or a job for two minutes, not for ever.
 CLIENT: Final = Config(
     connect_timeout=5,
     read_timeout=30,
@@ -84,6 +84,7 @@ class ObjectStore(S3Storage):  # type: ignore[misc]
 
     def publish(self, path: Path, beat: Beat = no_beat, *, leaves_copy: bool = False) -> None:
         for file in [path] if path.is_file() else sorted(p for p in path.rglob("*") if p.is_file()):
+            beat(0)  # a worker that has stood still may have lost its job
             with _refusals():
                 run_transfer(partial(self._upload, file), beat)
             if leaves_copy:

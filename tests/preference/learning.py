@@ -38,7 +38,7 @@ def snapshot_of(project: Project, dialogues: int = 12, held_out: bool = True) ->
     ]
     text = "".join(json.dumps(row) + "\n" for row in rows)
     (folder / "dialogues.jsonl").write_text(text)
-    (folder / "snapshot.json").write_text("{}")
+    (folder / "snapshot.json").write_text('{"files": {}}')
     (folder / "README.md").write_text("made by a test")
     job = Job.objects.create(id=made, project=project, kind="snapshot", state=JobState.DONE)
     counts = {split: sum(row["split"] == split for row in rows) for split in ("train", "test")}

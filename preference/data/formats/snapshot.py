@@ -14,7 +14,7 @@ from common.storage.shared_disk import remove_from_disk
 from common.storage.shared_files import shared_files
 from dialogues.models import Dialogue
 from jobs.models import Job
-from jobs.progress import Progress
+from jobs.progress import JobLost, Progress
 from preference.data.formats import card, diamante, labelled, labelled_card
 from preference.data.formats.writing import HashingWriter, encode
 from preference.data.models.snapshots import Snapshot
@@ -104,14 +104,20 @@ def _freeze(snapshot: Snapshot, selection: Selection, progress: Progress) -> dic
         (root / name).chmod(0o500)
     finally:
         remove_from_disk(partial)
-    _publish(root / name, progress)
+    publish_folder(root / name, progress)
     return facts
 
 
-def _publish(folder: Path, progress: Progress) -> None:
+def publish_folder(folder: Path, progress: Progress) -> None:
     """Keep it on this host, where it is exported and trained on. If the store refuses it, nothing is kept."""
+    written = folder.stat().st_ino
     try:
         shared_files().publish(folder, progress.beat, leaves_copy=True)
+    except JobLost:
+        # Another worker publishes the same names now, and perhaps its folder is here already.
+        if folder.exists() and folder.stat().st_ino == written:
+            remove_from_disk(folder)
+        raise
     except BaseException:
         shared_files().remove(folder)
         raise

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.refusals import Refusal
+from common.storage.shared_disk import remove_from_disk
 from common.storage.shared_files import Beat, no_beat, shared_files
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.selection import READ_AT_ONCE, Filters, Preview
@@ -121,35 +122,67 @@ def has_deleted(snapshot: Snapshot) -> Refusal:
 
 
 def fetched_snapshot(snapshot: Snapshot, beat: Beat = no_beat) -> Path:
-    """Its folder on this host. What came from the store is compared with its SHA-256. Raises like verify_snapshot."""
+    """Its folder on this host. A copy from the store is compared with its SHA-256 once. Raises like verify_snapshot."""
     folder = folder_of_snapshot(snapshot)
-    if shared_files().fetch(folder, beat):
-        _compare(snapshot, folder, beat)
-    return folder
+    if not shared_files().is_remote:
+        return folder
+    mark = _mark(folder)
+    is_compared = mark.is_file() and mark.read_text() == snapshot.sha256
+    if is_compared and all((folder / name).is_file() for name in FILES):
+        shared_files().fetch(folder, beat)  # notes that it is used
+        return folder
+    mark.unlink(
+        missing_ok=True
+    )  # a process that is killed while it fetches leaves files that nobody compared
+    return verify_snapshot(snapshot, beat)
 
 
 def verify_snapshot(snapshot: Snapshot, beat: Beat = no_beat) -> Path:
     """Its folder on this host, after comparing the SHA-256 of every file. Reads all of it.
 
-    Raises Refusal not_ready, file_gone, or damaged.
+    Raises Refusal not_ready, file_gone, or damaged, which removes a copy: the store may be restored meanwhile.
     """
-    folder = folder_of_snapshot(snapshot)
-    shared_files().fetch(folder, beat)
-    _compare(snapshot, folder, beat)
+    folder, files = folder_of_snapshot(snapshot), shared_files()
+    files.fetch(folder, beat)
+    try:
+        _compare(snapshot, folder, beat)
+    except Refusal:
+        if files.is_remote:
+            _mark(folder).unlink(missing_ok=True)
+            remove_from_disk(folder)
+        raise
+    if files.is_remote:
+        _mark(folder).write_text(snapshot.sha256)
     return folder
 
 
+def _mark(folder: Path) -> Path:
+    """Beside a copy whose files were compared: the SHA-256 of the snapshot."""
+    return folder.with_name(f".{folder.name}.sha256")
+
+
 def _compare(snapshot: Snapshot, folder: Path, beat: Beat) -> None:
-    facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
-    expected = {name: file["sha256"] for name, file in facts["files"].items()} | {DIALOGUES: snapshot.sha256}
-    for name, sha256 in expected.items():
+    for name, sha256 in _expected(snapshot, folder).items():
         beat(0)
         if _sha256(folder / name) != sha256:
-            raise Refusal(
-                "damaged",
-                _("%(file)s of this snapshot was changed or damaged: its SHA-256 differs.") % {"file": name},
-                _("Restore it from a backup, or take a new snapshot."),
-            )
+            raise _damaged(name)
+
+
+def _expected(snapshot: Snapshot, folder: Path) -> dict[str, str]:
+    """The SHA-256 of the files by name."""
+    try:
+        facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+        return {name: file["sha256"] for name, file in facts["files"].items()} | {DIALOGUES: snapshot.sha256}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise _damaged(FACTS) from None
+
+
+def _damaged(name: str) -> Refusal:
+    return Refusal(
+        "damaged",
+        _("%(file)s of this snapshot was changed or damaged: its SHA-256 differs.") % {"file": name},
+        _("Restore it from a backup, or take a new snapshot."),
+    )
 
 
 def _sha256(path: Path) -> str:

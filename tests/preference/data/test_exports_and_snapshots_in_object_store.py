@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,7 +16,9 @@ from common.storage.shared_files import shared_files
 from dialogues.models import Dialogue
 from dialogues.services.deleting import delete_dialogue
 from jobs.models import Job, JobState
+from jobs.progress import JobLost, Progress
 from jobs.services import retry_job, run_job
+from preference.data.formats.snapshot import publish_folder
 from preference.data.models.exports import Export
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.exports import file_of
@@ -137,11 +140,47 @@ def test_a_snapshot_is_exported_by_another_host_after_its_hash_is_compared(
 
     key = f"{prefix}/files/snapshots/{snapshot.path}/{DIALOGUES}"
     object_server.client().put_object(Bucket=BUCKET, Key=key, Body=original.replace(b"a", b"b"))
-    host("c")
-    with refused("damaged"):
-        fetched_snapshot(snapshot)
+    third = host("c")
+    for _try in range(2):  # nobody trains on it the second time either
+        with refused("damaged"):
+            fetched_snapshot(snapshot)
+        assert files(third) == set()
     changed = exported(project, eric, snapshot)
     assert "its SHA-256 differs" in changed.job.error
+    object_server.client().put_object(Bucket=BUCKET, Key=key, Body=original)
+    assert (fetched_snapshot(snapshot) / DIALOGUES).read_bytes() == original
+
+
+def test_a_copy_that_was_fetched_and_not_compared_is_compared_later(
+    ready: None, project: Project, eric: User, host: Hosts
+) -> None:
+    """As after a worker that was killed between the two."""
+    host("a")
+    snapshot = snapshotted(project, eric)
+    copy = host("b") / "snapshots" / snapshot.path
+    assert shared_files().fetch(copy)
+    (copy / DIALOGUES).write_bytes((copy / DIALOGUES).read_bytes().replace(b"a", b"b"))
+    with refused("damaged"):
+        fetched_snapshot(snapshot)
+    assert fetched_snapshot(snapshot) == copy
+
+
+def test_a_worker_that_lost_its_job_leaves_what_its_successor_published(
+    ready: None, project: Project, eric: User, host: Hosts
+) -> None:
+    host("successor")
+    snapshot = snapshotted(project, eric)
+    late = host("late") / "snapshots" / snapshot.path
+    late.mkdir(parents=True)
+    (late / DIALOGUES).write_text("{}")
+    progress = Progress(snapshot.job, clock=count().__next__)  # a second between two looks
+    Job.objects.filter(pk=snapshot.job.pk).update(attempts=2)
+    with pytest.raises(JobLost):
+        publish_folder(late, progress)
+    assert not late.exists()
+    assert list(frozen_dialogues(snapshot).rows())
+    stored = {file.path.name for file in shared_files().stored_in(late)}
+    assert stored == {*FILES}
 
 
 @pytest.mark.parametrize(
