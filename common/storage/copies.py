@@ -8,7 +8,7 @@ import fcntl
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
@@ -54,17 +54,26 @@ def note_copy(root: Path, copy: Path) -> None:
 def delete_unused_copies(root: Path) -> None:
     """Also those whose objects were removed on another host; and what killed downloads left."""
     now, unused = time.time(), settings.STORAGE_COPY_DAYS * 24 * 3600
-    with _journal(root) as journal:
-        kept = [name for name in dict.fromkeys(journal.read().splitlines()) if _last_use(root / name)]
-        old = [name for name in kept if now - _last_use(root / name) > unused]
-        for name in old:
-            _delete(root / name)
-        journal.seek(0)
-        journal.truncate()
-        journal.writelines(f"{name}\n" for name in kept if name not in set(old))
+    _delete_copies(root, lambda copy: now - _last_use(copy) > unused)
     for path in _files_of(root):
         if is_partial(path) and now - _last_use(path) > PARTIAL_AFTER:
-            _delete(path)
+            _delete(root, path)
+
+
+def delete_copies_below(root: Path, folder: Path) -> None:
+    """Whatever their age; what this host had before it asked the store stays."""
+    _delete_copies(root, lambda copy: copy.is_relative_to(folder))
+
+
+def _delete_copies(root: Path, is_unwanted: Callable[[Path], bool]) -> None:
+    with _journal(root) as journal:
+        found = [name for name in dict.fromkeys(journal.read().splitlines()) if _last_use(root / name)]
+        unwanted = {name for name in found if is_unwanted(root / name)}
+        for name in unwanted:
+            _delete(root, root / name)
+        journal.seek(0)
+        journal.truncate()
+        journal.writelines(f"{name}\n" for name in found if name not in unwanted)
 
 
 @contextmanager
@@ -94,11 +103,13 @@ def _files_of(root: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names)
 
 
-def _delete(path: Path) -> None:
+def _delete(root: Path, path: Path) -> None:
+    """With the folders below the root that are empty then."""
     make_writable(path.parent)
     path.unlink(missing_ok=True)
     with suppress(OSError):
-        path.parent.rmdir()  # if it is empty
+        for folder in path.relative_to(root).parents[:-1]:
+            (root / folder).rmdir()
 
 
 def make_writable(folder: Path) -> None:

@@ -14,11 +14,11 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
-from common.storage.copies import is_partial, mark_used
+from common.storage.copies import delete_unused_copies, is_partial, mark_used
 from common.storage.shared_disk import remove_from_disk
 from common.storage.shared_files import Beat, no_beat, shared_models
 from dialogues.services.uploads import is_full_disk
-from preference.registry.disk_space import check_space, disk_full
+from preference.registry.disk_space import check_space, disk_full, has_space
 from preference.registry.hashing import files_in, sha256_of_files
 from preference.registry.removed_copies import remove_copies_of_removed_models
 
@@ -92,6 +92,8 @@ def _fetch(folder: Path, files: Mapping[str, int], sha256: str, beat: Beat) -> N
 def _download(folder: Path, files: Mapping[str, int], beat: Beat) -> None:
     remove_copies_of_removed_models(shared_models().root)
     size = sum(files[name] for name in missing_files(folder, files))
+    if not has_space(size):  # sooner than once a day
+        delete_unused_copies(shared_models().root)
     check_space(size)
     try:
         shared_models().fetch(folder, beat)

@@ -12,11 +12,16 @@ from common.refusals import Refusal
 MARGIN: Final = 64 << 20  # bytes that stay free for everything else
 
 
-def check_space(size: int) -> None:
-    """Raises Refusal disk_full unless that many bytes fit below MODELS_ROOT."""
+def has_space(size: int) -> bool:
+    """Whether that many bytes fit below MODELS_ROOT."""
     root = Path(settings.MODELS_ROOT)
     root.mkdir(parents=True, exist_ok=True)
-    if shutil.disk_usage(root).free < size + MARGIN:
+    return shutil.disk_usage(root).free >= size + MARGIN
+
+
+def check_space(size: int) -> None:
+    """Raises Refusal disk_full unless that many bytes fit below MODELS_ROOT."""
+    if not has_space(size):
         raise disk_full(size)
 
 

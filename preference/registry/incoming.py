@@ -14,6 +14,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from common.refusals import Invalid, Refusal
+from common.storage.copies import delete_copies_below
 from common.storage.shared_files import Beat, shared_models
 from preference.registry.files import HEAD, models_root
 from preference.registry.reports import is_report
@@ -92,6 +93,12 @@ def fetch_incoming(name: str, beat: Beat) -> None:
         for stored in list(shared_models().stored_in(_place_of(name))):
             if not stored.path.exists():
                 shared_models().fetch(stored.path, beat)
+
+
+def remove_fetched_incoming(name: str) -> None:
+    """Remove what fetch_incoming brought: the next model of this name may have other files of the same names."""
+    if shared_models().is_remote and not Path(name).is_absolute():
+        delete_copies_below(shared_models().root, _place_of(name))
 
 
 def _place_of(name: str) -> Path:

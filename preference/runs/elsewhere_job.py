@@ -18,14 +18,14 @@ from common.database import retry_on_lost_connection
 from common.refusals import Refusal
 from common.storage.shared_files import shared_models
 from jobs.models import LIVE_STATES, Job
-from jobs.progress import JobCancelled, JobLost, Progress
+from jobs.progress import JobCancelled, JobInterrupted, JobLost, Progress
 from preference import child_process
 from preference.evaluation.services import store_report
 from preference.registry.copies import share
 from preference.registry.disk_space import check_space
 from preference.registry.files import models_root
 from preference.registry.hashing import files_in
-from preference.registry.incoming import fetch_incoming
+from preference.registry.incoming import fetch_incoming, remove_fetched_incoming
 from preference.registry.models import RegisteredModel
 from preference.registry.reports import check_measured, is_about
 from preference.registry.services.incoming import Origin, find_origin
@@ -51,28 +51,39 @@ PASSES = 3  # over the files: hash, copy, hash of the copy; with an object store
 def run_registration_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Register the folder that the job names; running it again after a kill starts over."""
     project = Project.objects.get(jobs=job)
-    _bring_source(project, job, progress)
-    origin = find_origin(project, job.created_by, job.parameters)
-    passes = PASSES + shared_models().is_remote
-    beat = _Beat(job, progress, passes * origin.folder.bytes)
-    sha256 = hash_files(origin.folder.model, origin.folder.files, beat)
-    model = model_with_files(project, sha256)
-    if model is None:
-        model = _copy_and_register(job, project, progress, origin, sha256, beat)
-    store_report(model=model, report=origin.folder.evaluation)
+    with _source_on_this_host(project, job, progress):
+        origin = find_origin(project, job.created_by, job.parameters)
+        passes = PASSES + shared_models().is_remote
+        beat = _Beat(job, progress, passes * origin.folder.bytes)
+        sha256 = hash_files(origin.folder.model, origin.folder.files, beat)
+        model = model_with_files(project, sha256)
+        if model is None:
+            model = _copy_and_register(job, project, progress, origin, sha256, beat)
+        store_report(model=model, report=origin.folder.evaluation)
     if "upload" in job.parameters:  # the model has its own copy
         end_upload(project=project, upload_id=UUID(job.parameters["upload"]))
     job.done = job.total or 0
     return {"model": model.slug, "sha256": model.sha256}
 
 
-def _bring_source(project: Project, job: Job, progress: Progress) -> None:
-    """From the object store to this host. Raises Refusal wrong_hash for a file that then has to be sent again."""
+@contextmanager
+def _source_on_this_host(project: Project, job: Job, progress: Progress) -> Iterator[None]:
+    """Bring it from the object store. Raises Refusal wrong_hash for a file that then has to be sent again."""
     if "upload" in job.parameters:
         upload = upload_for(project, UUID(job.parameters["upload"]))
         pieces_of_uploads().put_together(upload, progress.beat)
-    else:
-        fetch_incoming(job.parameters["folder"], progress.beat)
+        yield
+        return
+    folder = job.parameters["folder"]
+    try:
+        fetch_incoming(folder, progress.beat)
+        yield
+    except (JobInterrupted, JobLost):  # the job goes on, perhaps here
+        raise
+    except BaseException:
+        remove_fetched_incoming(folder)
+        raise
+    remove_fetched_incoming(folder)
 
 
 class _Beat:

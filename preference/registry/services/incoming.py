@@ -43,7 +43,6 @@ class Origin:
     parent: RegisteredModel | None
 
 
-@transaction.atomic
 def start_registration(
     *,
     registration_id: UUID,
@@ -80,16 +79,17 @@ def start_registration(
         if name and not _may_be_repeated(project, name):
             check_name(name)
         _check_source(project, actor, parameters)
+    with transaction.atomic():  # only now: the checks may wait for an object store
         lock_project(project.pk)
-    return start_job(
-        id=registration_id,
-        kind=REGISTRATION,
-        project=project,
-        actor=actor,
-        parameters=parameters,
-        queue=QUEUE,
-        enqueue=enqueue,
-    )
+        return start_job(
+            id=registration_id,
+            kind=REGISTRATION,
+            project=project,
+            actor=actor,
+            parameters=parameters,
+            queue=QUEUE,
+            enqueue=enqueue,
+        )
 
 
 def _check_source(project: Project, actor: User | None, chosen: Mapping[str, str]) -> None:

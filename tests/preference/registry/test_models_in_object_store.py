@@ -1,5 +1,6 @@
 """Trained models that one host registers and another serves, where nobody shares a disk."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from generation.selectors import translate_sentences
 from jobs.models import JobState
 from jobs.services import record_heartbeat, retry_job, run_job
 from preference.deletion.project_deletion import _remove_files
+from preference.registry import copies
 from preference.registry.copies import share
 from preference.registry.files import check_files, folder_of_model, model_file
 from preference.registry.hashing import files_in, sha256_of
@@ -278,6 +280,40 @@ def test_a_folder_that_an_operator_copied_into_the_bucket_is_registered(
     assert files_in(folder_of_model(RegisteredModel.objects.get())) == files_in(
         there / INCOMING / "run7b/model"
     )
+
+
+def test_another_model_under_the_same_name_is_registered_with_its_own_files(
+    host: Hosts, project: Project, eric: User
+) -> None:
+    operator, name = host("operator") / INCOMING, "run7b"
+    folder = trained_folder(operator, name)
+    shared_models().publish(folder)
+    here = host("trains")
+    assert run_job(job_id=registration(project, name, eric).pk).state == JobState.DONE
+    assert not (here / INCOMING).exists()
+
+    host("operator")
+    (folder / "model/model.safetensors").write_bytes(b"other" * 1000)  # of the same size
+    shared_models().publish(folder)
+    host("trains")
+    job = run_job(job_id=registration(project, name, eric).pk)
+    assert job.state == JobState.DONE, job.error
+    first, second = RegisteredModel.objects.order_by("created_at")
+    assert first.sha256 != second.sha256
+    assert second.sha256 == sha256_of(operator / name / "model")
+
+
+def test_a_disk_without_room_gets_rid_of_copies_that_nobody_uses(
+    host: Hosts, project: Project, model: RegisteredModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = come_home(project, trained_folder(tmp_path / "elsewhere", "other"))
+    there = host("b")
+    old = folder_of_model(model)
+    for file in old.iterdir():
+        os.utime(file, (1, 1))
+    monkeypatch.setattr(copies, "has_space", lambda _size: False)  # the space itself is checked afterwards
+    assert folder_of_model(other).is_relative_to(there)
+    assert not old.exists()
 
 
 def test_a_registration_that_the_store_refuses_leaves_nothing_here(
