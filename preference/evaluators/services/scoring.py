@@ -42,7 +42,6 @@ BINS = 20
 MOST_REASONS = 20
 
 
-@transaction.atomic
 def start_scoring(
     *,
     run_id: UUID,
@@ -83,16 +82,17 @@ def start_scoring(
             _("The project has no finished dialogue with a reply."),
             _("Import dialogues, or wait until some are finished."),
         )
-    job = start_job(
-        id=run_id,
-        kind=KIND,
-        project=project,
-        actor=actor,
-        parameters=request,
-        queue=QUEUE,
-        enqueue=enqueue,
-    )
-    return _store_run(job, project, actor, request, base)
+    with transaction.atomic():  # only now: the checks may wait for an object store
+        job = start_job(
+            id=run_id,
+            kind=KIND,
+            project=project,
+            actor=actor,
+            parameters=request,
+            queue=QUEUE,
+            enqueue=enqueue,
+        )
+        return _store_run(job, project, actor, request, base)
 
 
 def _store_run(

@@ -38,7 +38,6 @@ def judge_settings() -> list[Setting]:
     return [setting for setting in KINDS[EvaluatorName.JUDGE].settings if setting.key != QUESTION]
 
 
-@transaction.atomic
 def start_tagging(
     *,
     run_id: UUID,
@@ -78,10 +77,17 @@ def start_tagging(
             _("Every finished dialogue has a topic already, or there is none yet."),
             _("Import dialogues, or retag those that a machine tagged."),
         )
-    job = start_job(
-        id=run_id, kind=KIND, project=project, actor=actor, parameters=request, queue=QUEUE, enqueue=enqueue
-    )
-    return _store_run(job, project, actor, request, row)
+    with transaction.atomic():  # only now: the checks may wait for an object store
+        job = start_job(
+            id=run_id,
+            kind=KIND,
+            project=project,
+            actor=actor,
+            parameters=request,
+            queue=QUEUE,
+            enqueue=enqueue,
+        )
+        return _store_run(job, project, actor, request, row)
 
 
 def _store_run(
