@@ -105,22 +105,20 @@ class Transport:
         """
         own = {"Accept": "*/*", "Accept-Encoding": "identity", **headers}
         response = self.http.send(self.http.build_request("GET", path, headers=own), stream=True)
-        if HEADER in response.headers and (signed := response.next_request):
+        signed = response.next_request if HEADER in response.headers else None
+        if signed:
             response.close()
             response = self.http.send(signed, stream=True)
         try:
             if response.is_error:
                 response.read()
-            self._check_stream(response)
+            if not signed:
+                self.check(response)
+            elif not response.is_success:  # the store knows nothing of the API's version
+                raise self._problem(response)
             yield response
         finally:
             response.close()
-
-    def _check_stream(self, response: httpx.Response) -> None:
-        if str(response.url).startswith(self.url):
-            self.check(response)
-        elif not response.is_success:
-            raise self._problem(response)
 
     def check(self, response: httpx.Response) -> None:
         """Raises Problem for a refusal, ServerTooOld and ServerTooNew for another version of the API.

@@ -107,6 +107,13 @@ class OtherServer(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         status = self.path.split("/")[1]
+        if status == "lapidary":  # signs a download
+            self.send_response(302)
+            self.send_header(HEADER, API_VERSION)
+            self.send_header("Location", "/lapidary-store/rows.jsonl")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         self.send_response(int(status) if status.isdecimal() else 200)
         self.send_header("Location", "https://lapidary.example/")
         self.send_header("Retry-After", "3")
@@ -150,6 +157,14 @@ def test_what_a_proxy_refuses_is_not_taken_for_an_old_server(
         with pytest.raises(error):
             download(client._transport, "exports/1/file/", tmp_path / "rows.jsonl", progress=False)
     assert slept == waits * 2
+
+
+def test_a_store_whose_address_begins_like_the_servers_names_no_version(
+    other_server: str, tmp_path: Path
+) -> None:
+    with Client(f"{other_server}/lapidary", "t") as client:
+        file = download(client._transport, "exports/1/file/", tmp_path / "rows.jsonl", progress=False)
+    assert file.read_bytes() == b"{}"
 
 
 def test_the_version_is_that_of_the_api() -> None:
