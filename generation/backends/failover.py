@@ -44,6 +44,8 @@ class CompletionServers:
         errors: list[BackendError] = []
         for attempt in range(self._retries + 1):
             if attempt:
+                if time.monotonic() + ROUND_PAUSE * attempt >= deadline:
+                    break
                 await asyncio.sleep(ROUND_PAUSE * attempt)
             for address in self._addresses.in_order(conversation):
                 if errors and time.monotonic() >= deadline:

@@ -186,7 +186,9 @@ def note_attempts(webhook: Webhook, attempts: Sequence[Attempt]) -> bool:
     Returns whether to go on with this webhook now.
     """
     keys = [attempt.delivery.pk for attempt in attempts]
-    # Who else has locked a row deletes it or gives it up. Not to wait for them rules out a deadlock.
+    # The webhook first, as those who switch it do, or each could wait for the other's rows.
+    Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk).values_list("pk").first()
+    # Who else has locked a row deletes it or gives it up; nobody waits for them.
     stored = WebhookDelivery.objects.select_for_update(skip_locked=True).in_bulk(keys)
     changed = [
         row for attempt in attempts if (row := stored.get(attempt.delivery.pk)) and _apply(attempt, row)

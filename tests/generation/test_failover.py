@@ -119,6 +119,14 @@ def test_all_addresses_down_is_one_error_that_may_pass(connect: Connect) -> None
     assert "cannot be reached" in answer.cause
 
 
+def test_no_pause_goes_beyond_the_deadline(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failover, "ROUND_PAUSE", 1e6)  # seconds
+    urls = [f"http://127.0.0.1:{free_port()}/v1" for _ in range(2)]
+    (answer,) = ask(connect(*urls, retries=1, total_timeout=60.0), "d")
+    assert isinstance(answer, BackendError)
+    assert "cannot be reached" in answer.cause
+
+
 def test_a_dialogue_keeps_its_address_and_dialogues_spread() -> None:
     urls = ["http://a/v1", "http://b/v1", "http://c/v1"]
     first = orders(urls, names(300))
