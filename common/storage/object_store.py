@@ -186,7 +186,9 @@ class ObjectStore(S3Storage):  # type: ignore[misc]
             yield from (found for found in page.get("Contents", ()) if not found["Key"].endswith("/"))
 
     def _key(self, path: Path) -> str:
-        return self._normalize_name(str(path.relative_to(self.root)))  # type: ignore[no-any-return]
+        """Without a slash at the end, which that of the root itself would have."""
+        name: str = self._normalize_name(str(path.relative_to(self.root)))
+        return name.rstrip("/")
 
     def _relative(self, key: str) -> str:
         return key.removeprefix(self.location).lstrip("/")

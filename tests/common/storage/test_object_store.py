@@ -77,6 +77,19 @@ def test_a_file_is_read_from_any_byte_on(hosts: tuple[ObjectStore, ObjectStore])
     assert (opened.file.read(), opened.size) == (b"", 0)
 
 
+def test_the_root_is_listed_like_every_folder(object_server: ObjectServer, tmp_path: Path) -> None:
+    here, there = (store_on(tmp_path / name, object_server.url(tmp_path.name)) for name in "ab")
+    here.publish(write(here.root / "snapshots/s1/card", b"card"))
+    assert there.names_in(there.root) == {"snapshots"}
+    assert [stored.path for stored in there.stored_in(there.root)] == [there.root / "snapshots/s1/card"]
+    prefixes: list[str] = []
+    there.client.meta.events.register(
+        "before-parameter-build.s3.ListObjectsV2", lambda params, **_: prefixes.append(params["Prefix"])
+    )
+    list(there.stored_in(there.root))
+    assert prefixes == [f"{tmp_path.name}/files/"]
+
+
 def test_a_small_file_is_written_and_read_without_a_copy(hosts: tuple[ObjectStore, ObjectStore]) -> None:
     here, there = hosts
     here.write(here.root / "folder/small", b"content")
