@@ -16,6 +16,7 @@ DEFAULTS: Final = {
     "scratch": 30,
     "checkpoints": 30,
     "leftovers": 7,
+    "removed": 7,
 }
 ABOUT: Final = {
     "sessions": "sign-in sessions, so many days after they expired",
@@ -26,6 +27,7 @@ ABOUT: Final = {
     "scratch": "working files of evaluations, scorings and tagging runs that failed or were cancelled",
     "checkpoints": "checkpoints of trainings that failed or were cancelled, which then begin again",
     "leftovers": "folders of exports and unfinished snapshots that no row names",
+    "removed": "files of removed models and trainings that an object store has still, since it was away then",
 }
 
 

@@ -14,8 +14,10 @@ from uuid import UUID
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet, Sum
+from django.db.models import Exists, Min, OuterRef, QuerySet, Sum
+from django.utils import timezone
 
+from accounts.models import User
 from common.storage.shared_disk import remove_from_disk
 from common.storage.shared_files import SharedFiles, shared_files, shared_models
 from dialogues.services.uploads import upload_path
@@ -27,6 +29,7 @@ from preference.data.services.exports import remove_file
 from preference.data.storage import exports_root, snapshots_root
 from preference.registry.files import models_root
 from preference.registry.hashing import files_in
+from preference.registry.removed_copies import BEGIN_OF_ID, is_needed
 from preference.registry.selectors.trained_models import REGISTRATION
 from preference.registry.uploads import UPLOADS
 from preference.runs.files import CHECKPOINTS, folder_of_run
@@ -34,6 +37,7 @@ from preference.runs.models import TrainingRun
 from projects.models import Webhook, WebhookDelivery
 
 STOPPED = (JobState.FAILED, JobState.CANCELLED)
+FRESH = timedelta(days=1)
 SCRATCH = ("evaluations", "scoring", "meta-evaluations", "tagging")
 
 
@@ -119,6 +123,25 @@ def clean_leftovers(before: datetime, *, dry_run: bool) -> Amount:
     return exports + _clean_shared(snapshots_root(), before, dry_run=dry_run, needed=_is_snapshot)
 
 
+def clean_removed(before: datetime, *, dry_run: bool) -> Amount:
+    """Folders of removed models and trainings that an object store has still, because it was away at that time.
+
+    At any age, what is fresh stays, and what is older than every account: rows of another database may name it.
+    """
+    first_account = User.objects.aggregate(first=Min("date_joined"))["first"]
+    if not shared_models().is_remote or first_account is None:
+        return Amount()
+    before = min(before, timezone.now() - FRESH)
+    return _clean_objects(
+        shared_models(),
+        models_root(),
+        before,
+        dry_run=dry_run,
+        needed=_is_model_or_other,
+        since=first_account,
+    )
+
+
 KINDS: dict[str, Callable[..., Amount]] = {
     "sessions": clean_sessions,
     "uploads": clean_uploads,
@@ -128,6 +151,7 @@ KINDS: dict[str, Callable[..., Amount]] = {
     "scratch": clean_scratch,
     "checkpoints": clean_checkpoints,
     "leftovers": clean_leftovers,
+    "removed": clean_removed,
 }
 
 
@@ -154,7 +178,21 @@ def _clean_shared(
     """Of this host, like _clean_paths, and of the object store if there is one. files: None for shared_files()."""
     files = files or shared_files()
     found = _clean_paths(folder, before, dry_run=dry_run, needed=needed)
-    for path, size in _old_objects(files, folder, before) if files.is_remote else ():
+    return found + _clean_objects(files, folder, before, dry_run=dry_run, needed=needed)
+
+
+def _clean_objects(
+    files: SharedFiles,
+    folder: Path,
+    before: datetime,
+    *,
+    dry_run: bool,
+    needed: Callable[[str], bool],
+    since: datetime | None = None,
+) -> Amount:
+    """Of the object store if there is one, like _clean_paths. since: leave out what was last written earlier."""
+    found = Amount()
+    for path, size in _old_objects(files, folder, before, since) if files.is_remote else ():
         if needed(path.name):
             continue
         found += Amount(1, size)
@@ -163,12 +201,15 @@ def _clean_shared(
     return found
 
 
-def _old_objects(files: SharedFiles, folder: Path, before: datetime) -> Iterator[tuple[Path, int]]:
+def _old_objects(
+    files: SharedFiles, folder: Path, before: datetime, since: datetime | None
+) -> Iterator[tuple[Path, int]]:
     """What is directly in the folder of the store and was last written before then, with its bytes."""
+    first = since.timestamp() if since else 0.0
     by_name = groupby(files.stored_in(folder), key=lambda stored: stored.path.relative_to(folder).parts[0])
     for name, group in by_name:
         stored = list(group)
-        if max(each.changed_at for each in stored) < before.timestamp():
+        if first <= max(each.changed_at for each in stored) < before.timestamp():
             yield folder / name, sum(each.bytes for each in stored)
 
 
@@ -217,6 +258,11 @@ def _is_snapshot(name: str) -> bool:
         return not Snapshot.objects.filter(pk=id, path="").exclude(job__state__in=LIVE_STATES).exists()
     id = _uuid_of(name.removeprefix(".").partition(".")[0])
     return id is not None and Snapshot.objects.filter(pk=id, job__state__in=LIVE_STATES).exists()
+
+
+def _is_model_or_other(name: str) -> bool:
+    """Whether a folder below MODELS_ROOT is that of a model or of a job that makes one, or holds something else."""
+    return not BEGIN_OF_ID.fullmatch(name) or is_needed(name)
 
 
 def _uuid_of(name: str) -> UUID | None:

@@ -251,8 +251,10 @@ def _remove_files(row: models.Model) -> None:
     """
     if isinstance(row, Export):
         shared_files().remove(folder_of(row.pk), or_refuse=True)
-    elif isinstance(row, Snapshot) and row.path:
-        shared_files().remove(snapshots_root() / row.path, or_refuse=True)
+    elif isinstance(row, Snapshot):
+        # Also where the row names no files: a store that was away when they were removed has them still.
+        for name in {str(row.pk), row.path} - {""}:
+            shared_files().remove(snapshots_root() / name, or_refuse=True)
     elif isinstance(row, RegisteredModel):
         _remove_model(row.folder)
         _remove_model(folder_of_all_files(row))

@@ -14,6 +14,8 @@ from common.refusals import Invalid, Refusal
 from generation.models import BackendKind, Generator
 from jobs.models import Job, JobState
 from jobs.services import cancel_job, run_job
+from preference.data.models.snapshots import Snapshot
+from preference.data.storage import snapshots_root
 from preference.deletion.project_deletion import blockers_of, delete_project
 from preference.registry.uploads import uploads_of
 from projects.models import Event, Project
@@ -22,6 +24,7 @@ from tests.access.authoring_world import create_authoring_world
 from tests.access.labelling_world import create_labelling_world
 from tests.access.people import MANAGER, OUTSIDER, create_people
 from tests.access.study_world import create_study_world
+from tests.preference.learning import snapshot_of
 
 pytestmark = pytest.mark.django_db
 
@@ -114,6 +117,14 @@ def test_after_a_kill_it_goes_on_with_what_is_left(mara: User, chats: Project) -
     Job.objects.filter(pk=job.pk).update(state=JobState.QUEUED)
     assert run_job(job_id=job.pk).state == JobState.DONE
     assert Event.objects.get(kind="project_deleted").data["counts"] == {"people": 1, "dialogues": 0}
+
+
+def test_a_snapshot_goes_whose_files_a_store_that_was_away_has_kept(mara: User, chats: Project) -> None:
+    kept = snapshot_of(chats)
+    Snapshot.objects.update(path="")
+    job = delete(chats, mara)
+    assert job.state == JobState.DONE, job.error
+    assert not (snapshots_root() / str(kept.pk)).exists()
 
 
 def test_page_and_api_say_what_goes_and_how_far_it_is(mara: User, chats: Project, client: Client) -> None:
