@@ -41,8 +41,10 @@ class Place:
             yield from files_to_copy(self.root)
             return
         for stored in self.files.stored_in(self.root):
-            name = stored.path.name
-            if name not in LEFT_OUT and not name.startswith(OWN) and not name.endswith(PART):
+            *folders, name = stored.path.relative_to(self.root).parts
+            # As of a disk: models that are being uploaded are in a folder that begins with a dot.
+            is_unfinished = name.endswith(PART) or any(folder.startswith(".") for folder in folders)
+            if not is_unfinished and name not in LEFT_OUT and not name.startswith(OWN):
                 yield stored.path
 
     def names(self) -> Iterator[tuple[Path, str]]:

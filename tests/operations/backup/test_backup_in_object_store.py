@@ -16,6 +16,7 @@ from operations.backup.manifest import DUMP, read_manifest
 from operations.backup.restoring import _check_folders
 from operations.backup.writing import verify_backup, write_backup
 from preference.registry.models import RegisteredModel
+from preference.registry.uploads import PARTS, UPLOADS
 from tests.object_store import ObjectServer, use_object_store
 from tests.operations.backup.test_backup_and_restore import quiet, rows_of
 from tests.operations.installation import Installation
@@ -50,6 +51,8 @@ def test_files_are_published_backed_up_and_restored_between_stores(
     assert f"Published {len(on_disk)} files" in published()
     assert "Published 0 files" in published()
 
+    half_sent = shared_models().root / UPLOADS / "1" / str(uuid4()) / PARTS / "0" / f"{0:020d}"
+    shared_models().write(half_sent, b"rows")
     use_object_store(settings, url, tmp_path / "another host")
     folder = tmp_path / "backup"
     write_backup(folder, with_models=True, write=quiet)
