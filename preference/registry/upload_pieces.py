@@ -99,8 +99,9 @@ class PiecesInStore:
 
     def append(self, upload: ModelUpload, name: str, offset: int, source: Readable) -> None:
         """What arrives before a connection is lost is sent again."""
-        _check_offset(self.arrivals(upload)[name], name, offset)
         folder = upload.part(name)
+        pieces = [(int(stored.path.name), stored.bytes) for stored in shared_models().stored_in(folder)]
+        _check_offset(_arrival(pieces, upload.files[name].size), name, offset)
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(upload, name):
             piece = folder / f"{offset:020d}"

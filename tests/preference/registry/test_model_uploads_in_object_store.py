@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import cast
 from uuid import UUID, uuid4
 
 import pytest
@@ -9,6 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from accounts.models import User
+from common.storage.object_store import ObjectStore
 from common.storage.shared_files import shared_models
 from jobs.models import JobState
 from jobs.services import retry_job, run_job
@@ -86,6 +88,21 @@ def test_a_piece_counts_where_it_follows_the_one_before(
     assert sends(api, body, "weights", WORDS[5:], 5).json()["complete"] == ["weights"]
     assert sends(api, body, "empty", b"").json()["is_complete"]
     assert sends(api, body, "weights", b"", len(WORDS)).json()["code"] == "wrong_offset"
+
+
+def test_a_piece_lists_its_own_file_and_its_answer_the_upload_once(
+    api: APIClient, project: Project, host: Hosts
+) -> None:
+    body = announced(head=WORDS, weights=WORDS)
+    host("one")
+    begins(api, body)
+    listed: list[str] = []
+    cast("ObjectStore", shared_models()).client.meta.events.register(
+        "before-parameter-build.s3.ListObjectsV2",
+        lambda params, **_: listed.append(params["Prefix"].partition(f"{body['id']}/")[2]),
+    )
+    assert sends(api, body, "weights", WORDS[:5]).json()["received"] == {"head": 0, "weights": 5}
+    assert listed == [".parts/1/", ".parts/"]
 
 
 def test_a_damaged_file_is_named_and_sent_again(
