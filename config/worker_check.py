@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 
 from common.release import code_version
 from config.findings import Finding
-from jobs.folders import FolderIds, differing_folders, folder_ids
+from jobs.folders import SHARED, FolderIds, differing_folders, folder_ids
 from jobs.models import Worker
 from jobs.selectors import live_workers
 
@@ -43,7 +43,7 @@ def worker_folders() -> Iterable[Finding]:
     alive = list(live_workers().order_by("name"))
     problems = [problem for worker in alive for problem in _differences(worker, ids, version)]
     yield from problems
-    if alive and not problems:
+    if alive and not problems and ids.keys() == SHARED.keys():
         same = (
             _("Workers read the object store that is written here, and run the same release.")
             if settings.STORAGE
@@ -54,6 +54,8 @@ def worker_folders() -> Iterable[Finding]:
 
 def _differences(worker: Worker, ids: FolderIds, version: str) -> Iterable[Finding]:
     differing = differing_folders(ids, worker.folders)
+    if settings.STORAGE and not all(worker.folders.get(name) for name in SHARED):
+        yield _unknown_store(worker)
     yield from _other_store(worker) if differing and settings.STORAGE else _other_folders(worker, differing)
     if worker.version != version:
         yield Finding(
@@ -63,6 +65,16 @@ def _differences(worker: Worker, ids: FolderIds, version: str) -> Iterable[Findi
             ),
             _("Run web server and workers from the same release, and restart them."),
         )
+
+
+def _unknown_store(worker: Worker) -> Finding:
+    return Finding(
+        "warning",
+        _("The worker {worker} has not reached its object store since it started.").format(
+            worker=worker.name
+        ),
+        _("Run “manage.py doctor” on its host, which shows what is wrong."),
+    )
 
 
 def _other_store(worker: Worker) -> Iterable[Finding]:

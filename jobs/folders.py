@@ -29,18 +29,20 @@ ASK_STORE_EVERY: Final = 30  # seconds; a heartbeat and a new job come more ofte
 
 FolderIds = dict[str, str]
 _asking = threading.Lock()
-_answers: dict[Path, tuple[float, str]] = {}  # of the store, with their time
+_answers: dict[Path, tuple[float, str | None]] = {}  # when a store was asked, and its last id
 
 
 def folder_ids(*, make: bool = True) -> FolderIds:
     """The id of each shared folder by its setting; empty if this process can neither read nor make the marker.
 
-    make=False: only look, for a command that somebody else than the servers' user may run.
+    While an object store is away, its last id counts; without one the setting is left out. make=False: only look, for a
+    command that somebody else than the servers' user may run.
     """
-    return {
+    ids = {
         name: _id_of(files(), Path(getattr(settings, name)) / MARKER, make=make)
         for name, files in SHARED.items()
     }
+    return {name: id for name, id in ids.items() if id is not None}
 
 
 def known_folder_ids() -> FolderIds:
@@ -53,7 +55,8 @@ def known_folder_ids() -> FolderIds:
     if not _asking.locked():
         threading.Thread(target=_ask, daemon=True, name="folder-ids").start()
     markers = {name: Path(getattr(settings, name)) / MARKER for name in SHARED}
-    return {name: _answers[marker][1] for name, marker in markers.items() if marker in _answers}
+    answers = {name: _answers[marker][1] for name, marker in markers.items() if marker in _answers}
+    return {name: id for name, id in answers.items() if id is not None}
 
 
 def _ask() -> None:
@@ -65,31 +68,45 @@ def _ask() -> None:
 
 
 def differing_folders(ids: Mapping[str, str], others: Mapping[str, str]) -> list[str]:
-    """The settings whose folders are not the same ones; those that one of the two does not know are left out."""
-    return [name for name in SHARED if name in ids and name in others and ids[name] != others[name]]
+    """The settings whose folders are not the same ones; those that one of the two does not know are left out.
+
+    With an object store also those of which the others say "": earlier releases wrote that while the store was away.
+    """
+    return [
+        name
+        for name, files in SHARED.items()
+        if name in ids
+        and name in others
+        and ids[name] != others[name]
+        and (others[name] or not files().is_remote)
+    ]
 
 
-def _id_of(files: SharedFiles, marker: Path, *, make: bool) -> str:
+def _id_of(files: SharedFiles, marker: Path, *, make: bool) -> str | None:
+    """None if an object store is away and has not answered before."""
     if not files.is_remote:
-        return _read_id(files, marker, make=make)
-    asked_at, known = _answers.get(marker, (-float("inf"), ""))
+        return _read_id(files, marker, make=make) or ""
+    asked_at, known = _answers.get(marker, (-float("inf"), None))
     if time.monotonic() - asked_at > ASK_STORE_EVERY:
         # Its time counts from the answer: a store that hangs is not asked again at once.
-        known = _read_id(files, marker, make=make)
+        answer = _read_id(files, marker, make=make)
+        known = known if answer is None else answer
         _answers[marker] = time.monotonic(), known
     return known
 
 
-def _read_id(files: SharedFiles, marker: Path, *, make: bool) -> str:
+def _read_id(files: SharedFiles, marker: Path, *, make: bool) -> str | None:
+    """Empty if there is no marker; None if it cannot be read or made."""
     with contextlib.suppress(OSError, Refusal):
         try:
             return _decoded(files.read(marker))
         except FileNotFoundError:
-            if make:
-                _make(marker)
-                files.publish(marker)
-                return _decoded(files.read(marker))
-    return ""
+            if not make:
+                return ""
+            _make(marker)
+            files.publish(marker)
+            return _decoded(files.read(marker))
+    return None
 
 
 def _decoded(marker: bytes) -> str:

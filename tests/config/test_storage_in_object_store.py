@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -11,7 +12,7 @@ from common.release import code_version
 from config import storage_check, worker_check
 from config.findings import Finding
 from jobs import folders
-from jobs.folders import folder_ids
+from jobs.folders import SHARED, differing_folders, folder_ids, known_folder_ids
 from jobs.services import record_heartbeat
 from tests.object_store import ObjectServer, use_object_store
 from tests.processes import free_port
@@ -106,8 +107,57 @@ def test_a_store_that_is_away_is_asked_for_its_id_once_in_a_while(
 ) -> None:
     use_object_store(settings, proxy.url(uuid4().hex), tmp_path)
     proxy.answer(403, "AccessDenied")
-    assert [folder_ids(), folder_ids()] == [{"FILES_ROOT": "", "MODELS_ROOT": ""}] * 2
+    assert [folder_ids(), folder_ids()] == [{}, {}]
+    with folders._asking:
+        assert known_folder_ids() == {}
     assert len(proxy.asked) == 2
     proxy.work()
     folders._answers.clear()
     assert all(folder_ids().values())
+
+
+def test_an_outage_leaves_the_last_id_that_a_store_had(
+    settings: Settings, proxy: StoreProxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folders, "ASK_STORE_EVERY", 0)
+    use_object_store(settings, proxy.url(uuid4().hex), tmp_path)
+    ids = folder_ids()
+    assert ids.keys() == SHARED.keys()
+    proxy.answer(403, "AccessDenied")
+    assert folder_ids() == ids
+    assert differing_folders(ids, dict.fromkeys(SHARED, "")) == []  # recorded by an earlier release
+    assert differing_folders(ids, dict.fromkeys(SHARED, "another id")) == list(SHARED)
+
+
+@pytest.mark.django_db
+def test_doctor_claims_nothing_of_stores_that_were_not_reached(
+    settings: Settings, proxy: StoreProxy, tmp_path: Path
+) -> None:
+    use_object_store(settings, proxy.url(uuid4().hex), tmp_path)
+    heartbeat: dict[str, Any] = {"queues": ["gpu"], "details": {}, "version": code_version()}
+    record_heartbeat(name="w1", folders=folder_ids(), **heartbeat)
+    proxy.answer(403, "AccessDenied")
+    folders._answers.clear()  # as in doctor's own process
+    assert list(worker_check.worker_folders()) == []
+    proxy.work()
+    folders._answers.clear()
+    record_heartbeat(name="w2", folders={}, **heartbeat)
+    (unknown,) = worker_check.worker_folders()
+    assert (unknown.state, unknown.what) == (
+        "warning",
+        "The worker w2 has not reached its object store since it started.",
+    )
+
+
+@pytest.mark.django_db
+def test_doctor_names_workers_if_nobody_has_written_to_the_store_of_this_host(
+    settings: Settings, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    use_object_store(settings, object_server.url(uuid4().hex), tmp_path)
+    ids = dict.fromkeys(SHARED, "of the workers' store")
+    record_heartbeat(name="w1", queues=["gpu"], details={}, version=code_version(), folders=ids)
+    (other,) = worker_check.worker_folders()
+    assert (other.state, other.what) == (
+        "problem",
+        "The worker w1 does not read the object store that is written here.",
+    )
