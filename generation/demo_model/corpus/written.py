@@ -30,8 +30,8 @@ from generation.demo_model.corpus.wording import add_typo, drop_punctuation
 EXCHANGES, CONVERSATIONS = HERE / "exchanges", HERE / "conversations"
 CONVERSATION = 0.05  # the share of them among the texts that are drawn
 GENERAL_REPLIES = 0.9  # the share among the replies of exchanges, cautious ones included
-# The share among the general replies of kinds that have cautious ones. With 0.35 in both languages a trial drew fewer of
-# them in Chinese, where replies of one kind begin with the same few characters and sampling prefers what is frequent.
+# The share among the general replies of kinds that have cautious ones. More in Chinese: many of its other replies begin
+# with the same few characters, and sampling prefers what is frequent.
 CAUTIOUS_REPLIES = {"en": 0.35, "zh": 0.5}
 VALIDATION = 0.02  # the share of openings that training never sees
 # The number of openings of a kind counts to the power of one minus this: rare kinds need practice too.
