@@ -29,8 +29,9 @@ from preference.training.demo_model.data import (  # noqa: E402
     validation_batches,
 )
 from preference.training.demo_model.muon import Fp32Muon, orthogonalize  # noqa: E402
+from preference.training.demo_model.recipe import Recipe, rate  # noqa: E402
 from preference.training.demo_model.replies import dialogue, replies  # noqa: E402
-from preference.training.demo_model.run import Recipe, Run, make_chunk, rate  # noqa: E402
+from preference.training.demo_model.run import Run, make_chunk  # noqa: E402
 
 MODEL = Path(__file__).parents[2] / "generation" / "demo_model" / "model"
 HAN = re.compile(r"[\u4e00-\u9fff]")

@@ -13,8 +13,9 @@ import torch
 
 from generation.backends.hf import HFBackend
 from preference.training.demo_model.candidates import REPLIES, write_candidates
+from preference.training.demo_model.recipe import Recipe
 from preference.training.demo_model.replies import show_dialogues, show_openings
-from preference.training.demo_model.run import Recipe, Run
+from preference.training.demo_model.run import Run
 
 
 def main() -> None:

@@ -1,11 +1,7 @@
 """One training run of the demo model, with its checkpoint and the folder that is shipped.
 
 A Llama-shaped model of 5 M parameters learns the next token of generated chit-chat. Loss: the mean cross-entropy of
-the tokens that have a label. Optimisers: Muon for the matrices of the layers (Jordan et al., 2024), AdamW for the
-embedding and the norms (Loshchilov and Hutter, 2019).
-
-Muon replaces the update of a matrix by the nearest matrix with orthonormal rows or columns, so that all directions in
-it learn at the same pace. An embedding has no such directions (every row is learned apart), and a norm is a vector.
+the tokens that have a label.
 
 This run is simpler than joint training, on purpose: one process, a few CPU cores or one GPU, made once and shipped. It
 shares no code with it but the idea of a checkpoint.
@@ -22,8 +18,8 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 from torch import nn
-from torch.nn.functional import cross_entropy, dropout
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from torch.nn.functional import cross_entropy
+from transformers import PreTrainedTokenizerFast
 
 from generation.demo_model.corpus import corpus_hash
 from generation.demo_model.corpus.general import KINDS
@@ -35,43 +31,10 @@ from preference.training.demo_model.data import (
     train_tokenizer,
     validation_batches,
 )
-from preference.training.demo_model.muon import Fp32Muon
+from preference.training.demo_model.model import build_model, optimizers
+from preference.training.demo_model.recipe import Recipe, rate
 
 CHECKPOINT_EVERY = 120.0  # seconds; each comes with a validation and a line
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """Everything that decides the weights, besides the corpus and the machine's arithmetic.
-
-    tokens: to train on in all. vocabulary, hidden, layers, heads, intermediate: of the model. batch_tokens: padded
-    tokens per optimiser step. peak_lr: of Muon and AdamW. warmup_tokens, decay_share: see `rate`.
-    """
-
-    tokens: int = 10_000_000
-    seed: int = 1
-    vocabulary: int = 5120
-    hidden: int = 256
-    layers: int = 6
-    heads: int = 4
-    intermediate: int = 512
-    batch_tokens: int = 2048
-    peak_lr: float = 4e-3
-    warmup_tokens: int = 100_000
-    # Chunks of the corpus with labels on everything; after them come mostly first replies.
-    whole_text_chunks: int = 12
-    decay_share: float = 0.35
-    # The shipped logits are the trained ones times this: temperature 1 then draws fewer stray words.
-    sharpness: float = 1.6
-    weight_decay: float = 0.05
-    # Texts written by hand are few and seen several times: without dropout the loss of validation soon rises.
-    dropout: float = 0.0
-    # The share of dialogues that were written by hand.
-    written: float = 0.0
-    # The share of rows whose first utterance loses some tokens.
-    thinned: float = 0.0
-    # Weight of a second task while training: to recognise the kind of an opening (see `Run.kind_loss`).
-    kind_weight: float = 0.0
 
 
 @dataclass(slots=True)
@@ -89,72 +52,6 @@ class Progress:
     validation_loss: float = 0.0
     kinds_right: float = 0.0
     seconds: float = 0.0
-
-
-def build(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, device: str) -> LlamaForCausalLM:
-    """A model with new weights, from torch's global generator. device: cpu or cuda."""
-    config = LlamaConfig(
-        vocab_size=recipe.vocabulary,
-        hidden_size=recipe.hidden,
-        intermediate_size=recipe.intermediate,
-        num_hidden_layers=recipe.layers,
-        num_attention_heads=recipe.heads,
-        num_key_value_heads=recipe.heads,
-        max_position_embeddings=512,
-        tie_word_embeddings=True,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    model = LlamaForCausalLM(config)
-    drop_out(model, recipe.dropout)
-    # On a CPU, together with logits only at labelled tokens (see `Run.step`), 1.8 times as fast as the default.
-    model.set_attn_implementation("sdpa" if device == "cuda" else "eager")
-    nn.Module.to(model, device)
-    return model
-
-
-def drop_out(model: LlamaForCausalLM, share: float) -> None:
-    """Dropout of embeddings and of what each sublayer adds to them (Vaswani et al., 2017, section 5.4), in training.
-
-    Llama's own configuration knows only dropout of attention weights.
-    """
-
-    def drop(module: nn.Module, _inputs: Any, output: Any) -> Any:
-        if isinstance(output, tuple):  # of attention: what it adds, and its weights
-            return (dropout(output[0], share, module.training), *output[1:])
-        return dropout(output, share, module.training)
-
-    model.model.embed_tokens.register_forward_hook(drop)
-    for layer in model.model.layers:
-        layer.self_attn.register_forward_hook(drop)
-        layer.mlp.register_forward_hook(drop)
-
-
-def rate(recipe: Recipe, tokens: int) -> float:
-    """Learning rate after `tokens` tokens: linear warm-up, constant, then linear decay to 0.
-
-    In tokens and not in steps, because a step has a varying number of them.
-
-    rate = peak · min((tokens + batch) / warmup, (1 - tokens / total) / decay_share, 1)
-    """
-    warm = min(1.0, (tokens + recipe.batch_tokens) / recipe.warmup_tokens)
-    left = max(0.0, 1 - tokens / recipe.tokens)
-    return recipe.peak_lr * min(warm, left / recipe.decay_share, 1.0)
-
-
-def optimizers(model: LlamaForCausalLM, recipe: Recipe, *, bf16: bool) -> list[torch.optim.Optimizer]:
-    """Muon for the matrices of the layers, AdamW for the embedding and the norms.
-
-    bf16: whether Muon multiplies in it. After 0.6 M tokens the loss was 1.79, against 2.91 with AdamW alone, for a
-    third more CPU time per token.
-    """
-    matrices = [p for name, p in model.named_parameters() if p.dim() == 2 and "embed" not in name]
-    others = [p for name, p in model.named_parameters() if p.dim() != 2 or "embed" in name]
-    muon = (torch.optim.Muon if bf16 else Fp32Muon)(
-        matrices, weight_decay=recipe.weight_decay, momentum=0.95, adjust_lr_fn="match_rms_adamw"
-    )
-    return [muon, torch.optim.AdamW(others, betas=(0.9, 0.98), weight_decay=0.0, fused=True)]
 
 
 class Run:
@@ -183,7 +80,7 @@ class Run:
             if start
             else train_tokenizer(recipe.seed, recipe.vocabulary, written=recipe.written)
         )
-        self.model = build(recipe, self.tokenizer, device)
+        self.model = build_model(recipe, self.tokenizer, device)
         self.kind_head = nn.Linear(recipe.hidden, len(KINDS)).to(device)
         self.optimizers = optimizers(self.model, recipe, bf16=self.computes_in_bf16)
         self.optimizers[1].add_param_group({"params": list(self.kind_head.parameters())})
