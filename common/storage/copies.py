@@ -28,6 +28,11 @@ def mark_used(copy: Path) -> None:
         os.utime(copy)
 
 
+def mark_of(folder: Path) -> Path:
+    """A file beside a copied folder: the SHA-256 that its files had when they were compared."""
+    return folder.with_name(f".{folder.name}.sha256")
+
+
 def is_partial(path: Path) -> bool:
     """Whether it is of a download that goes on, or that was killed."""
     return PARTIAL.fullmatch(path.name) is not None

@@ -14,7 +14,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
-from common.storage.copies import delete_unused_copies, is_partial, mark_used
+from common.storage.copies import delete_unused_copies, is_partial, mark_of, mark_used
 from common.storage.shared_disk import remove_from_disk
 from common.storage.shared_files import Beat, no_beat, shared_models
 from dialogues.services.uploads import is_full_disk
@@ -44,7 +44,7 @@ def share(folder: Path, sha256: str, beat: Beat = no_beat) -> None:
     """Let every host have the model; this one has it already. sha256: of all files. Does nothing on one disk."""
     if shared_models().is_remote:
         shared_models().publish(folder, beat, leaves_copy=True)
-        _mark(folder).write_text(sha256)
+        mark_of(folder).write_text(sha256)
 
 
 def bring(folder: Path, files: Mapping[str, int], sha256: str, beat: Beat) -> None:
@@ -62,19 +62,15 @@ def bring(folder: Path, files: Mapping[str, int], sha256: str, beat: Beat) -> No
 
 
 def _is_copy(folder: Path, files: Mapping[str, int], sha256: str) -> bool:
-    mark = _mark(folder)
+    mark = mark_of(folder)
     return mark.is_file() and mark.read_text() == sha256 and not missing_files(folder, files)
 
 
-def _mark(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.sha256")
-
-
 def _fetch(folder: Path, files: Mapping[str, int], sha256: str, beat: Beat) -> None:
-    _mark(folder).unlink(missing_ok=True)
+    mark_of(folder).unlink(missing_ok=True)
     if not missing_files(folder, files):
         if _has_hash(folder, files, sha256, beat):  # made before the store was in use
-            _mark(folder).write_text(sha256)
+            mark_of(folder).write_text(sha256)
             return
         if missing_in_store(folder, files):
             raise _damaged(folder)  # perhaps the only copy, so it stays
@@ -86,7 +82,7 @@ def _fetch(folder: Path, files: Mapping[str, int], sha256: str, beat: Beat) -> N
     if files_in(folder) != files or not _has_hash(folder, files, sha256, beat):
         remove_from_disk(folder)
         raise _damaged(folder)
-    _mark(folder).write_text(sha256)
+    mark_of(folder).write_text(sha256)
 
 
 def _download(folder: Path, files: Mapping[str, int], beat: Beat) -> None:

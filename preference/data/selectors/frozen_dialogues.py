@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.refusals import Refusal
+from common.storage.copies import mark_of
 from common.storage.shared_disk import remove_from_disk
 from common.storage.shared_files import Beat, no_beat, shared_files
 from preference.data.models.snapshots import Snapshot
@@ -126,7 +127,7 @@ def fetched_snapshot(snapshot: Snapshot, beat: Beat = no_beat) -> Path:
     folder = folder_of_snapshot(snapshot)
     if not shared_files().is_remote:
         return folder
-    mark = _mark(folder)
+    mark = mark_of(folder)
     is_compared = mark.is_file() and mark.read_text() == snapshot.sha256
     if is_compared and all((folder / name).is_file() for name in FILES):
         shared_files().fetch(folder, beat)  # notes that it is used
@@ -148,17 +149,12 @@ def verify_snapshot(snapshot: Snapshot, beat: Beat = no_beat) -> Path:
         _compare(snapshot, folder, beat)
     except Refusal:
         if files.is_remote:
-            _mark(folder).unlink(missing_ok=True)
+            mark_of(folder).unlink(missing_ok=True)
             remove_from_disk(folder)
         raise
     if files.is_remote:
-        _mark(folder).write_text(snapshot.sha256)
+        mark_of(folder).write_text(snapshot.sha256)
     return folder
-
-
-def _mark(folder: Path) -> Path:
-    """Beside a copy whose files were compared: the SHA-256 of the snapshot."""
-    return folder.with_name(f".{folder.name}.sha256")
 
 
 def _compare(snapshot: Snapshot, folder: Path, beat: Beat) -> None:
