@@ -24,12 +24,13 @@ class PersonRateThrottle(UserRateThrottle):
         return self._count(f"{key}:{int(period)}") <= self.num_requests
 
     def _count(self, key: str) -> int:
-        if self.cache.add(key, 1, self.duration):
-            return 1
-        try:
-            return int(self.cache.incr(key))
-        except ValueError:  # the period ended between the two
-            return 1
+        for _attempt in range(2):
+            try:
+                return int(self.cache.incr(key))
+            except ValueError:  # the first request of the period, unless another one is quicker
+                if self.cache.add(key, 1, self.duration):
+                    return 1
+        return 1  # the period ended meanwhile
 
     def wait(self) -> float:
         """Seconds until the next period."""
