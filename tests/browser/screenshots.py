@@ -1,8 +1,9 @@
 """Pictures of every page: `make screenshots`, or `python -m tests.browser.screenshots [--output DIR] [--only NAME …]`.
 
 Starts a stack of its own on a scratch database, fills it as the demo, signs in as people of every role, and takes every
-page in English and Chinese, light and dark, 1,280 wide; the main ones also at 360 and 2,560. --readme takes only the
-few of the README, into docs/images/. A page without a picture fails tests/frontend/test_screenshots.py.
+page in English and Chinese, light and dark, 1,280 wide; the main ones also at 360 and 2,560. --all-widths takes every
+page 390, 1,280 and 2,560 wide. --readme takes only the few of the README, into docs/images/. A page without a picture
+fails tests/frontend/test_screenshots.py.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
@@ -35,6 +37,7 @@ README: Final = ROOT / "docs" / "images"
 LANGUAGES: Final = {"en": "en-US", "zh-hans": "zh-CN"}
 THEMES: Final = ("light", "dark")
 WIDTH, NARROW, WIDE = 1280, 360, 2560
+PHONE = 390
 HEIGHT: Final = 800
 FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"]
 
@@ -367,7 +370,7 @@ class Camera:
 
     @contextmanager
     def signed_in(self, who: str, language: str, theme: str, width: int) -> Iterator[Page]:
-        height = HEIGHT if width > NARROW else 740
+        height = HEIGHT if width > PHONE else 740
         context = self.browser.new_context(
             base_url=self.url,
             viewport={"width": width, "height": height},
@@ -416,8 +419,11 @@ def session_of(username: str, url: str) -> dict[str, str]:
     return {"name": name, "value": client.cookies[name].value, "url": url}
 
 
-def rounds(readme: bool) -> Iterator[tuple[str, str, int]]:
+def rounds(*, readme: bool, all_widths: bool) -> Iterator[tuple[str, str, int]]:
     """Language, theme and width of every round."""
+    if all_widths:
+        yield from product(LANGUAGES, THEMES, (PHONE, WIDTH, WIDE))
+        return
     for language in LANGUAGES:
         for theme in THEMES:
             yield language, theme, WIDTH
@@ -427,7 +433,9 @@ def rounds(readme: bool) -> Iterator[tuple[str, str, int]]:
         yield "en", "light", WIDE
 
 
-def shots_of(language: str, theme: str, width: int, *, readme: bool, only: Sequence[str]) -> list[Shot]:
+def shots_of(
+    language: str, theme: str, width: int, *, readme: bool, all_widths: bool, only: Sequence[str]
+) -> list[Shot]:
     if readme:
         return [
             shot
@@ -439,15 +447,15 @@ def shots_of(language: str, theme: str, width: int, *, readme: bool, only: Seque
         for shot in (*SHOTS, *STUDY_SHOTS, *REPORT_SHOTS, *COLLECTION_SHOTS)
         if not only or shot.stem in only or shot.name in only
     ]
-    return [shot for shot in wanted if width == WIDTH or shot.main]
+    return [shot for shot in wanted if all_widths or width == WIDTH or shot.main]
 
 
-def take_all(camera: Camera, world: World, *, readme: bool, only: Sequence[str]) -> None:
+def take_all(camera: Camera, world: World, *, readme: bool, all_widths: bool, only: Sequence[str]) -> None:
     from accounts.models import User
 
-    for language, theme, width in rounds(readme):
+    for language, theme, width in rounds(readme=readme, all_widths=all_widths):
         User.objects.update(language=language, theme="auto")
-        shots = shots_of(language, theme, width, readme=readme, only=only)
+        shots = shots_of(language, theme, width, readme=readme, all_widths=all_widths, only=only)
         for who in dict.fromkeys(shot.who for shot in shots):
             with camera.signed_in(who, language, theme, width) as page:
                 for shot in (shot for shot in shots if shot.who == who):
@@ -465,6 +473,9 @@ def main() -> int:
     )
     parser.add_argument("--output", type=Path, default=DEFAULT, help=f"a folder (default: {DEFAULT})")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these pages")
+    parser.add_argument(
+        "--all-widths", action="store_true", help=f"every page at {PHONE}, {WIDTH} and {WIDE} pixels"
+    )
     parser.add_argument("--readme", action="store_true", help="only those of the README, into docs/images/")
     options = parser.parse_args()
     path = chromium.find()
@@ -498,7 +509,9 @@ def _photograph(scratch: Path, chromium_path: str, options: argparse.Namespace) 
         folder = README if options.readme else options.output
         browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
         camera = Camera(browser, stack.url, folder)
-        take_all(camera, world, readme=options.readme, only=options.only)
+        take_all(
+            camera, world, readme=options.readme, all_widths=options.all_widths, only=options.only
+        )
         browser.close()
     return camera
 
