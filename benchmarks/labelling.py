@@ -42,7 +42,7 @@ WITH made AS (
     INSERT INTO dialogues_dialogue (project_id, external_id, origin, state, review_state, split, language, domain,
         metadata, utterance_count, created_at, finished_at)
     SELECT %(project)s, 'd' || n, 'imported', 'finished', 'unreviewed', 'train', 'en', '', '{}', 2, now(), now()
-    FROM generate_series(%(first)s, %(last)s) AS n RETURNING id
+    FROM generate_series(%(first)s::int, %(last)s::int) AS n RETURNING id
 ), said AS (
     INSERT INTO dialogues_utterance (dialogue_id, position, speaker, text, time, metadata, action)
     SELECT made.id, side, CASE side WHEN 0 THEN 'customer' ELSE 'helpdesk' END, 'Words of ' || made.id, '', '{}', ''

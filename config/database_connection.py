@@ -10,6 +10,7 @@ from config.checked_values import AT_LEAST_0
 from config.database_timeouts import connection_options
 
 TRANSACTION = "transaction"
+PREPARE_AFTER = 5  # executions on a connection
 
 
 def pooler(env: Env) -> str:
@@ -27,6 +28,10 @@ def connection_settings(env: Env, url: str) -> dict[str, Any]:
     database: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)}
     options = database.setdefault("OPTIONS", {})
     options.setdefault("connect_timeout", 5)
+    # Values go to PostgreSQL apart from the statement, so that it parses one that comes often only once for each
+    # connection (docs/decisions/0027).
+    options["server_side_binding"] = True
+    options["prepare_threshold"] = PREPARE_AFTER
     if pooler(env) == TRANSACTION:
         # A cursor or a prepared statement stays on one connection, and the next query may use another.
         database["DISABLE_SERVER_SIDE_CURSORS"] = True

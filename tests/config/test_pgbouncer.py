@@ -131,7 +131,11 @@ def test_one_setting_switches_off_what_a_pooler_cannot_do(monkeypatch: pytest.Mo
     monkeypatch.setenv("DATABASE_POOLER", "transaction")
     pooled = connection_settings(Env(), "postgresql://l@pooler:6432/l")
     assert pooled["DISABLE_SERVER_SIDE_CURSORS"] is True
-    assert pooled["OPTIONS"] == {"connect_timeout": 5, "prepare_threshold": None}
+    assert pooled["OPTIONS"] == {
+        "connect_timeout": 5,
+        "server_side_binding": True,
+        "prepare_threshold": None,
+    }
     monkeypatch.setenv("DATABASE_POOLER", "")
     direct = connection_settings(Env(), "postgresql://l@server/l")
     assert not direct.get("DISABLE_SERVER_SIDE_CURSORS")
