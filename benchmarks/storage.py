@@ -3,8 +3,8 @@
     python -m benchmarks.storage [--dialogues 2000] [--rounds 3] [--json]      # all of it: --dialogues 100000
 
 Authored dialogues of four utterances with candidates, on a real database, and a real S3-compatible server (SeaweedFS)
-on this machine, which takes its processor time from the same cores. Every job runs in a process of its own; like a
-worker that has run for a while, it has connected to the store before. Memory: what the process has at rest, with the
+on this machine, which takes its processor time from the same cores. Every job runs in a process of its own, which has
+done the same job once before, as a worker has that has run for a while. Memory: what the process has at rest, with the
 store's library, and what the job takes beyond that at its peak, as the kernel reports them. Folder and store take
 turns. Ratio: the median time with the store divided by that with the folder. Goal: at most 1.5, with the same memory.
 """
@@ -68,8 +68,6 @@ def fill(path: Path, count: int) -> None:
     """A project with these dialogues."""
     from annotation.project_setup.services import create_project
     from dialogues.services.imports import start_import
-    from jobs.models import JobState
-    from jobs.services import run_job
 
     project = create_project(slug=SLUG, preset="diamante", actor=None)
     write_dialogues(path, count)
@@ -78,8 +76,7 @@ def fill(path: Path, count: int) -> None:
             project=project, actor=None, source=source, name=path.name, format="diamante",
             submission_id=uuid4(), enqueue=False,
         )  # fmt: skip
-    done = run_job(job_id=job.pk)
-    assert done.state == JobState.DONE, done.error
+    run(job.pk)
 
 
 def run_child(what: str, place: str, folder: Path, url: str) -> Run:
@@ -95,19 +92,24 @@ def run_child(what: str, place: str, folder: Path, url: str) -> Run:
 
 
 def measure_child(what: str) -> dict[str, Any]:
-    from common.storage.shared_files import shared_files
-    from jobs.models import JobState
-    from jobs.services import run_job
-
-    list(shared_files().stored_in(shared_files().root / "exports"))  # loads boto3 and connects
+    run(start(what))  # imports what the job needs, and connects
     job_id = start(what)
     gc.collect()
     rest_mb, started = start_new_peak(), time.perf_counter()
-    done = run_job(job_id=job_id)
-    assert done.state == JobState.DONE, done.error
+    done = run(job_id)
     seconds = round(time.perf_counter() - started, 3)
     memory = {"rest_mb": rest_mb, "job_mb": round(peak_mb() - rest_mb, 1)}
     return {"seconds": seconds, **memory, "file_mb": round(done.result["bytes"] / 1e6, 1)}
+
+
+def run(job_id: Any) -> Any:
+    """Run a job to its end. Returns its row."""
+    from jobs.models import JobState
+    from jobs.services import run_job
+
+    done = run_job(job_id=job_id)
+    assert done.state == JobState.DONE, done.error
+    return done
 
 
 def start(what: str) -> Any:
