@@ -509,9 +509,7 @@ def _photograph(scratch: Path, chromium_path: str, options: argparse.Namespace) 
         folder = README if options.readme else options.output
         browser = playwright.chromium.launch(executable_path=chromium_path, args=FLAGS)
         camera = Camera(browser, stack.url, folder)
-        take_all(
-            camera, world, readme=options.readme, all_widths=options.all_widths, only=options.only
-        )
+        take_all(camera, world, readme=options.readme, all_widths=options.all_widths, only=options.only)
         browser.close()
     return camera
 
