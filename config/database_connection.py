@@ -10,7 +10,8 @@ from config.checked_values import AT_LEAST_0
 from config.database_timeouts import connection_options
 
 TRANSACTION = "transaction"
-PREPARE_AFTER = 5  # executions on a connection
+# Executions on a connection. Requests are spread over the connections of many threads, so the usual 5 come late.
+PREPARE_AFTER = 1
 
 
 def pooler(env: Env) -> str:

@@ -121,7 +121,7 @@ def test_the_file_is_small() -> None:
 @pytest.mark.slow
 def test_the_shipped_dialogues_can_be_made_again(log: list[dict[str, Any]]) -> None:
     shipped = {row["id"]: row for row in log}
-    backend = HFBackend(str(HERE.parent / "model"), threads=1)
+    backend = HFBackend(str(HERE.parent / "base_model"), threads=1)
     for dialogue in write_log([0, 1], backend):
         made = json.loads(json.dumps(dialogue_row(dialogue)))
         assert made == shipped[made["id"]]

@@ -33,7 +33,8 @@ from preference.training.demo_model.recipe import Recipe, rate  # noqa: E402
 from preference.training.demo_model.replies import dialogue, replies  # noqa: E402
 from preference.training.demo_model.run import Run, make_chunk  # noqa: E402
 
-MODEL = Path(__file__).parents[2] / "generation" / "demo_model" / "model"
+FOLDER = Path(__file__).parents[2] / "generation" / "demo_model"
+MODEL = FOLDER / "model"
 HAN = re.compile(r"[\u4e00-\u9fff]")
 OPENINGS = {"en": "I baked bread with my sister today!", "zh": "今天和妹妹一起烤了面包！"}
 
@@ -97,18 +98,27 @@ def test_seven_rounds_without_an_empty_utterance(backend: Any, language: str) ->
     assert all(turns)
 
 
-def test_training_json_explains_the_weights() -> None:
-    told = json.loads((MODEL / "training.json").read_text())
+@pytest.mark.parametrize("folder", ["base_model", "model"])
+def test_training_json_explains_the_weights(folder: str) -> None:
+    told = json.loads((FOLDER / folder / "training.json").read_text())
     assert told["progress"]["steps"] > 100
     assert told["progress"]["loss"] < 2
     assert re.fullmatch(r"[0-9a-f]{40}", told["commit"])
 
 
-def test_the_corpus_is_the_one_that_the_weights_were_trained_on() -> None:
-    told = json.loads((MODEL / "training.json").read_text())
+@pytest.mark.parametrize("folder", ["base_model", "model"])
+def test_the_corpus_is_the_one_that_the_weights_were_trained_on(folder: str) -> None:
+    told = json.loads((FOLDER / folder / "training.json").read_text())
     assert told["corpus_sha256"] == corpus_hash(written=told["recipe"].get("written", 0.0)), (
         "The corpus was changed: train the model again, or undo it."
     )
+
+
+def test_the_shipped_model_goes_on_from_the_base() -> None:
+    base, shipped = (
+        json.loads((FOLDER / name / "training.json").read_text()) for name in ("base_model", "model")
+    )
+    assert shipped["earlier"] == base
 
 
 def test_batches_hold_whole_dialogues_within_the_budget(tokenizer: Any) -> None:

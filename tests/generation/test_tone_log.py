@@ -148,7 +148,7 @@ def test_n_grams_without_a_context_are_at_chance(held_out: list[TrainingDialogue
 
 @pytest.mark.slow
 def test_the_model_writes_the_same_again() -> None:
-    backend = HFBackend(str(HERE.parent / "model"), threads=1)
+    backend = HFBackend(str(HERE.parent / "base_model"), threads=1)
     one, again = ([dialogue_row(dialogue) for dialogue in write_log([0, 1], backend)] for _ in range(2))
     backend.close()
     assert one == again

@@ -1,4 +1,4 @@
-"""`python -m generation.demo_model.demo_log`: write the demo log again, from seeds, with the shipped demo model.
+"""`python -m generation.demo_model.demo_log`: write the demo log again, from seeds, with the base of the demo model.
 
 It takes about six minutes of one CPU core. Use --dialogues and --output to write a smaller one elsewhere.
 """
@@ -16,7 +16,7 @@ from generation.demo_model.demo_log import DIALOGUES, FILE
 from generation.demo_model.demo_log.making import dialogue_row, write_log
 from generation.protocol import BackendError, load_backend
 
-MODEL = FILE.parent.parent / "model"
+MODEL = FILE.parent.parent / "base_model"
 
 
 def as_lines(rows: Sequence[dict[str, Any]]) -> bytes:

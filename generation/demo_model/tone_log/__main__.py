@@ -1,4 +1,4 @@
-"""Write the log in which only the context decides, from seeds, with the shipped demo model.
+"""Write the log in which only the context decides, from seeds, with the base of the demo model.
 
     python -m generation.demo_model.tone_log --output FILE.jsonl
 
@@ -15,7 +15,7 @@ from generation.demo_model.tone_log import DIALOGUES
 from generation.demo_model.tone_log.making import dialogue_row, write_log
 from generation.protocol import BackendError, load_backend
 
-MODEL = Path(__file__).parents[1] / "model"
+MODEL = Path(__file__).parents[1] / "base_model"
 
 
 def main() -> int:
