@@ -1,8 +1,8 @@
 """A small annotated log for trying “train, compare, promote”: dialogues by scripted annotators, shipped as a file.
 
-`thoughts` draws what could be said next, `annotator` chooses among it, `making` gets candidates from the base of the demo model
-and writes the dialogues. DATA_CARD.md describes the data. `python -m generation.demo_model.demo_log` writes the
-file again.
+`thoughts` draws what could be said next, `annotator` chooses among it, `making` gets candidates from the base of the
+demo model and writes the dialogues. DATA_CARD.md describes the data. `python -m generation.demo_model.demo_log` writes
+the file again.
 """
 
 import gzip
