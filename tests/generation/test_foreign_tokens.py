@@ -1,4 +1,4 @@
-"""The local backend keeps to the scripts that a request allows, with the shipped bilingual model."""
+"""The local backend keeps to the scripts that a request allows, with the base of the bilingual demo model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from generation.protocol import Message, ReplyRequest
 from generation.scripts import scripts_in
 from tests.generation.talk import texts
 
-MODEL = Path(generation.demo_model.__file__).parent / "model"
+MODEL = Path(generation.demo_model.__file__).parent / "base_model"
 CHINESE = ReplyRequest("d1", (Message("A", "你今天过得怎么样？"),), "B", 5)
 
 
