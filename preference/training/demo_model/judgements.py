@@ -2,8 +2,8 @@
 
 python -m preference.training.demo_model.judgements
 
-The readers judged every candidate alone: the first one also wrote the openings, neither wrote the corpus. `sensible`: a
-person could have said it there; outside the covered topics a general reply of the right kind and mood is enough.
+The readers judged every candidate alone; neither wrote the openings or the corpus. `sensible`: a person could have said
+it there; outside the covered topics a general reply of the right kind and mood is enough.
 """
 
 import re
