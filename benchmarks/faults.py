@@ -145,12 +145,20 @@ def kill_randomly(stack: Stack, var: Path, kills: int, seed: int, pause: tuple[f
     return killed
 
 
+async def wait_until_written(log: Log) -> None:
+    """Wait until a turn is stored and its candidates are there: kills show nothing while nobody works."""
+    deadline = time.monotonic() + SETTLE
+    while not log.states["done"] and time.monotonic() < deadline:
+        await asyncio.sleep(0.1)
+
+
 async def annotate_and_kill(
     stack: Stack, var: Path, tokens: list[str], kills: int, seed: int, log: Log
 ) -> Counter[str]:
     async with httpx.AsyncClient(base_url=stack.url, timeout=15) as client:
         people = [Annotator(client, token, log, seed + n) for n, token in enumerate(tokens)]
         working = asyncio.gather(*(person.work() for person in people))
+        await wait_until_written(log)
         killed = await asyncio.to_thread(kill_randomly, stack, var, kills, seed, (0.5, 4.0))
         log.stop = True
         await working

@@ -75,6 +75,20 @@ def test_an_opening_that_waits_to_be_sent_says_when_candidates_come(
         bench.reload()
 
 
+def test_the_cause_of_waiting_follows_the_connection(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann, **ROUTED)
+    bench = Bench.open(page, anns_assignment)
+    message = page.locator("#candidates [data-message]")
+    page.route("**/turns/", lambda route: route.abort())
+    bench.type(OPENING).submit()
+    for is_offline in (False, True, False):
+        page.context.set_offline(is_offline)
+        cause = "No connection. Candidates come when it is back" if is_offline else "when your turn is stored"
+        expect(message).to_contain_text(cause)
+
+
 def test_a_reload_offline_shows_what_was_stored_since_the_page_was_made(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn
 ) -> None:

@@ -252,9 +252,10 @@ export class Workbench {
 
   #listen() {
     addEventListener("pagehide", () => this.keeper.keep());
-    addEventListener("offline", showOffline);
+    addEventListener("offline", () => this.showWaiting());
     addEventListener("online", () => {
       hideNotices("connection");
+      this.showWaiting();
       if (!this.state.isBusy && this.candidates.areUnknown) void this.reload({ quiet: true });
     });
     this.sender.listen();
