@@ -5,3 +5,10 @@ from django.utils.translation import gettext_lazy as _
 class AccountsConfig(AppConfig):
     name = "accounts"
     verbose_name = _("Accounts")
+
+    def ready(self) -> None:
+        from django.db.models import Field
+
+        from common.lookups import AnyOf
+
+        Field.register_lookup(AnyOf)

@@ -150,6 +150,7 @@ async def wait_until_written(log: Log) -> None:
     deadline = time.monotonic() + SETTLE
     while not log.states["done"] and time.monotonic() < deadline:
         await asyncio.sleep(0.1)
+    assert log.states["done"], f"nobody got candidates in {SETTLE} s"
 
 
 async def annotate_and_kill(

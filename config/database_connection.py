@@ -7,11 +7,12 @@ from django.core.exceptions import ImproperlyConfigured
 from environs import Env
 
 from config.checked_values import AT_LEAST_0
-from config.database_timeouts import connection_options
+from config.database_timeouts import connection_options, is_web_process
 
 TRANSACTION = "transaction"
-# Executions on a connection. Requests are spread over the connections of many threads, so the usual 5 come late.
-PREPARE_AFTER = 1
+# Values go to PostgreSQL apart from the statement, and one that a connection sends again is prepared there. psycopg's
+# default, the sixth time, would come late: requests are spread over the connections of many threads.
+PREPARED = {"server_side_binding": True, "prepare_threshold": 1}
 
 
 def pooler(env: Env) -> str:
@@ -29,16 +30,14 @@ def connection_settings(env: Env, url: str) -> dict[str, Any]:
     database: dict[str, Any] = {**dj_database_url.parse(url, conn_max_age=60, conn_health_checks=True)}
     options = database.setdefault("OPTIONS", {})
     options.setdefault("connect_timeout", 5)
-    # Values go to PostgreSQL apart from the statement, so that it parses one that comes often only once for each
-    # connection (docs/decisions/0027).
-    options["server_side_binding"] = True
-    options["prepare_threshold"] = PREPARE_AFTER
     if pooler(env) == TRANSACTION:
         # A cursor or a prepared statement stays on one connection, and the next query may use another.
         database["DISABLE_SERVER_SIDE_CURSORS"] = True
         options["prepare_threshold"] = None
     else:  # PgBouncer refuses connections with options; its connect_query sets the timeouts
         options["options"] = connection_options(env, options.get("options", ""))
+        if env.bool("DATABASE_PREPARE", default=is_web_process(env)):  # docs/decisions/0027
+            options |= PREPARED
     # How many connections the threads of a process share; 0: each thread keeps its own. For workers with many threads:
     # Celery disconnects a thread after every task, and reconnecting costs more than the queries of a short one.
     if size := env.int("DATABASE_POOL", default=0, validate=AT_LEAST_0):

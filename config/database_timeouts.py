@@ -26,9 +26,13 @@ def mark_web_process() -> None:
     os.environ.setdefault(PROCESS, "web")
 
 
+def is_web_process(env: Env) -> bool:
+    return env.str(PROCESS, default="") == "web"
+
+
 def connection_options(env: Env, given: str = "") -> str:
     """libpq's `options` with the timeouts of this process; those that are given already are kept and win."""
-    defaults = WEB if env.str(PROCESS, default="") == "web" else OTHERS
+    defaults = WEB if is_web_process(env) else OTHERS
     seconds = {
         name: env.float(VARIABLES[name], default=default, validate=AT_LEAST_0)
         for name, default in defaults.items()

@@ -8,14 +8,11 @@ class PreferenceConfig(AppConfig):
     verbose_name = _("Preference")
 
     def ready(self) -> None:
-        from django.db.models import Field
-
         from dialogues.services import deleting
         from dialogues.services.storing import BEFORE_STORE
         from generation.loaded import FOLDERS
         from jobs.registry import register
         from preference.deletion.selectors import count_scores, count_snapshots
-        from preference.lookups import AnyOf
         from preference.registry.serving import folder_for_worker
         from preference.topics.services.categories import read_imported_topics
         from preference.training.common import messages
@@ -27,7 +24,6 @@ class PreferenceConfig(AppConfig):
         register("delete_project", work, needs=Capability.MANAGE_MEMBERS, is_stoppable=False)
         deleting.COUNTERS["scores"] = count_scores
         deleting.AFFECTED["snapshots"] = count_snapshots
-        Field.register_lookup(AnyOf)
         BEFORE_STORE.append(read_imported_topics)
         FOLDERS.append(folder_for_worker)
         messages.use_translator(translation)  # recipes are also checked here, in the language of the request

@@ -23,6 +23,7 @@ from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
 from common import clock
+from config.database_connection import PREPARED
 from generation.models import BackendKind, Generator
 from jobs.selectors import live_workers
 from projects.models import Membership, Project, Role
@@ -62,6 +63,7 @@ def django_db_modify_db_settings(
 ) -> None:
     with django_db_blocker.unblock():
         connection.settings_dict["TEST"]["TEMPLATE"] = ensure_template()
+        connection.settings_dict["OPTIONS"] |= PREPARED  # most tests do what a web process does
 
 
 @pytest.fixture(scope="session")

@@ -178,10 +178,11 @@ def main() -> int:
     )
     parser.add_argument("--output", type=Path, default=DEFAULT, help=f"a folder (default: {DEFAULT})")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="only these pages")
-    parser.add_argument(
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument(
         "--all-widths", action="store_true", help=f"every page at {PHONE}, {WIDTH} and {WIDE} pixels"
     )
-    parser.add_argument("--readme", action="store_true", help="only those of the README, into docs/images/")
+    extent.add_argument("--readme", action="store_true", help="only those of the README, into docs/images/")
     options = parser.parse_args()
     path = chromium.find()
     if path is None:

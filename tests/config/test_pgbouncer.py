@@ -128,18 +128,16 @@ def test_commands_work_and_a_backup_asks_for_the_server_itself(pgbouncer: str, t
 
 
 def test_one_setting_switches_off_what_a_pooler_cannot_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAPIDARY_PROCESS", "web")
     monkeypatch.setenv("DATABASE_POOLER", "transaction")
     pooled = connection_settings(Env(), "postgresql://l@pooler:6432/l")
     assert pooled["DISABLE_SERVER_SIDE_CURSORS"] is True
-    assert pooled["OPTIONS"] == {
-        "connect_timeout": 5,
-        "server_side_binding": True,
-        "prepare_threshold": None,
-    }
+    assert pooled["OPTIONS"] == {"connect_timeout": 5}
     monkeypatch.setenv("DATABASE_POOLER", "")
     direct = connection_settings(Env(), "postgresql://l@server/l")
     assert not direct.get("DISABLE_SERVER_SIDE_CURSORS")
     assert "lock_timeout" in direct["OPTIONS"]["options"]
+    assert direct["OPTIONS"]["server_side_binding"]
 
 
 def test_another_mode_is_refused() -> None:

@@ -50,14 +50,16 @@ def cut_batches(
     earlier = Event.objects.filter(project=project, subject_type=CUT, subject_id=str(cut_id)).first()
     if earlier is not None:
         check_repeat(earlier.data.get("sent", sent), **sent)  # older events do not say what was sent
-        return list(Batch.objects.filter(pk__in=earlier.data["batches"]))
+        return list(Batch.objects.filter(id__any_of=earlier.data["batches"]))
     size = _checked_size(project, size)
     groups = _checked_groups(project, groups)
     parts = _split(_lock_unbatched(project), size, with_rest=with_rest)
     batches = _create_batches(project, parts, groups)
     data = {"batches": [batch.pk for batch in batches], "size": size, "sent": sent}
     record_request(CUT, cut_id, kind="cut", project=project, actor=actor, data=data)
-    for row in Round.objects.filter(batch__in=batches):  # imported dialogues may have their labels already
+    for row in Round.objects.filter(
+        batch__id__any_of=[batch.pk for batch in batches]
+    ):  # imported dialogues may have their labels already
         seal_if_complete(row)
     return batches
 
@@ -110,7 +112,7 @@ def _create_batches(project: Project, parts: Sequence[Sequence[int]], groups: Se
     for number, (tasks, group) in enumerate(turns, start=last + 1):
         batch = Batch.objects.create(project=project, number=number, size=len(tasks))
         row = Round.objects.create(batch=batch, project=project, group=group)
-        Task.objects.filter(pk__in=tasks).update(round=row, **({"group": group} if group else {}))
+        Task.objects.filter(id__any_of=list(tasks)).update(round=row, **({"group": group} if group else {}))
         batches.append(batch)
     reset_claim_cursors(project)
     return batches

@@ -17,7 +17,7 @@ from annotation.tasks.services.assignment import (
 )
 from projects.selectors import groups_of
 
-TASKS_PER_INSERT = 5000
+TASKS_AT_ONCE = 5000  # of a statement that has parameters for each
 
 
 def withdraw_labels(row: Round) -> int:
@@ -50,7 +50,7 @@ def open_next_round(row: Round, group: str | None = None) -> Round:
     earlier = Task.objects.filter(round=row, dialogue__isnull=False).order_by("pk")
     tasks = Task.objects.bulk_create(
         [_copy_task(task, following, is_withheld=task.dialogue_id in withheld) for task in earlier],
-        batch_size=TASKS_PER_INSERT,
+        batch_size=TASKS_AT_ONCE,
     )
     for task in tasks:
         if task.round is None:
@@ -92,7 +92,8 @@ def delete_next_round(row: Round) -> None:
         gold.task_id, gold.withheld = original[gold.dialogue_id], 0
         gold.save(update_fields=["task", "withheld"])
     subtract_held(row.project, copies.values_list("pk", flat=True))
-    copies.delete()
+    while some := list(copies.values_list("pk", flat=True)[:TASKS_AT_ONCE]):
+        Task.objects.filter(pk__in=some).delete()
     Round.objects.filter(batch=row.batch_id, number=row.number + 1).delete()
     Batch.objects.filter(pk=row.batch_id).update(size=len(original))
     reset_claim_cursors(row.project)

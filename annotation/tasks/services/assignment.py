@@ -242,13 +242,15 @@ def add_restored(row: Round) -> None:
 
 def subtract_held(project: Project, tasks: Iterable[int]) -> None:
     """Subtract the dialogues that people hold of these tasks, which are about to be deleted."""
-    held = Assignment.objects.filter(task__in=list(tasks), state__in=HELD)
+    held = Assignment.objects.filter(task__id__any_of=list(tasks), state__in=HELD)
     _change_workloads(project, _count_by_annotator(held), -1)
 
 
 def subtract_taken(project: Project, tasks: Iterable[int]) -> None:
     """Subtract the dialogues that people hold or handed in of these tasks, which are about to be deleted."""
-    rows = Assignment.objects.filter(task__in=list(tasks), state__in=(*HELD, AssignmentState.SUBMITTED))
+    rows = Assignment.objects.filter(
+        task__id__any_of=list(tasks), state__in=(*HELD, AssignmentState.SUBMITTED)
+    )
     rows = rows.exclude(task__state=TaskState.WITHDRAWN)  # subtracted with their batch
     _change_workloads(project, _count_by_annotator(rows), -1)
 

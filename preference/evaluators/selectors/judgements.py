@@ -136,7 +136,9 @@ def _rows_of_study(project: Project, question: str) -> Iterator[Row]:
         .values_list("dialogue_id", "system__name")
         .order_by()
     )
-    replies = Utterance.objects.filter(dialogue__in=names, speaker=SYSTEM).order_by("dialogue_id", "position")
+    replies = Utterance.objects.filter(dialogue__id__any_of=list(names), speaker=SYSTEM).order_by(
+        "dialogue_id", "position"
+    )
     for utterance, dialogue in replies.values_list("pk", "dialogue_id").iterator():
         system = names[dialogue]
         yield {

@@ -1,6 +1,7 @@
-"""Train the bilingual chit-chat model that is shipped for `make demo`, or print what it says.
+"""Train the bilingual chit-chat models that are shipped for `make demo`, or print what they say.
 
-python -m preference.training.demo_model --output generation/demo_model/model
+python -m preference.training.demo_model --output generation/demo_model/base_model
+python -m preference.training.demo_model --start generation/demo_model/base_model --output generation/demo_model/model
 python -m preference.training.demo_model --output generation/demo_model/model --show-openings
 python -m preference.training.demo_model --output generation/demo_model/model --write-candidates
 """

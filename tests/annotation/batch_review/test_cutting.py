@@ -12,7 +12,9 @@ from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.rounds import Batch, Round
 from annotation.tasks.models.work import Task
+from annotation.tasks.services.assignment import subtract_held
 from common.refusals import Refusal
+from dialogues.models import Dialogue, DialogueState, Origin
 from projects.models import Project, Role
 from projects.services import set_group
 from tests.annotation.conftest import Joins, imported
@@ -33,6 +35,18 @@ def test_the_last_smaller_batch_can_wait(quality: Project) -> None:
     batches = cut_batches(project=quality, actor=None, cut_id=uuid4(), size=3, with_rest=False)
     assert len(batches) == 2
     assert Task.objects.filter(round=None).count() == 1
+
+
+def test_a_batch_of_more_dialogues_than_a_statement_has_parameters(quality: Project) -> None:
+    size = 66_000
+    kind = {"project": quality, "origin": Origin.IMPORTED, "state": DialogueState.FINISHED}
+    dialogues = Dialogue.objects.bulk_create(Dialogue(**kind) for _ in range(size))
+    rows = (Task(project=quality, dialogue=one, overlap=1, open_slots=1) for one in dialogues)
+    Task.objects.bulk_create(rows, batch_size=5000)
+    [batch] = cut_batches(project=quality, actor=None, cut_id=uuid4(), size=size)
+    tasks = Task.objects.filter(round__batch=batch)
+    assert tasks.count() == size
+    subtract_held(quality, tasks.values_list("pk", flat=True))
 
 
 def test_the_same_cut_again_cuts_nothing(quality: Project) -> None:

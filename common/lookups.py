@@ -1,4 +1,4 @@
-"""A lookup that Django lacks; the app's configuration registers it for every field."""
+"""A lookup that Django lacks; the configuration of accounts, the first of our apps, registers it for every field."""
 
 from typing import Any
 
@@ -8,8 +8,9 @@ from django.db.models import Lookup
 class AnyOf(Lookup):
     """`id__any_of=[…]` is `id__in=[…]` with one array parameter instead of one parameter per value.
 
-    With hundreds of values, parsing them one by one takes longer than reading their rows. PostgreSQL only; the values
-    must have the type that the column has in the database.
+    With hundreds of values, parsing them one by one takes longer than reading their rows, and PostgreSQL takes at most
+    65,535 parameters apart from a statement (docs/decisions/0027). PostgreSQL only; the values must have the type that
+    the column has in the database.
     """
 
     lookup_name = "any_of"
