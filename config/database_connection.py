@@ -31,9 +31,8 @@ def connection_settings(env: Env, url: str) -> dict[str, Any]:
     options = database.setdefault("OPTIONS", {})
     options.setdefault("connect_timeout", 5)
     if pooler(env) == TRANSACTION:
-        # A cursor or a prepared statement stays on one connection, and the next query may use another.
+        # A cursor stays on one connection, as prepared statements do, and the next query may use another.
         database["DISABLE_SERVER_SIDE_CURSORS"] = True
-        options["prepare_threshold"] = None
     else:  # PgBouncer refuses connections with options; its connect_query sets the timeouts
         options["options"] = connection_options(env, options.get("options", ""))
         if env.bool("DATABASE_PREPARE", default=is_web_process(env)):  # docs/decisions/0027
