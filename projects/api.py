@@ -95,11 +95,17 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
 
     class Meta:
         model = Membership
-        fields = ["username", "shown_name", "roles", "reading_languages", "joined_at"]
+        fields = ["username", "shown_name", "roles", "group", "reading_languages", "joined_at"]
 
 
-class LanguagesInput(StrictSerializer):
-    reading_languages = reading_languages_field()
+class MemberChangesInput(StrictSerializer):
+    reading_languages = reading_languages_field(required=False)
+    group = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=services.MAX_GROUP_NAME,
+        help_text="Who labels together in this project. Empty: no group.",
+    )
 
 
 class RolesInput(StrictSerializer):
@@ -292,14 +298,19 @@ class MemberView(APIView):
         return Response(RolesChangeSerializer(serialize_change(change)).data)
 
     @extend_schema(
-        tags=MEMBERS, operation_id="members_set_languages", request=LanguagesInput, responses=MemberSerializer
+        tags=MEMBERS, operation_id="members_update", request=MemberChangesInput, responses=MemberSerializer
     )
+    @transaction.atomic
     def patch(self, request: Request, slug: str, username: str) -> Response:
-        """Say which languages a member reads, here and in their other projects."""
+        """Change a member's group, or the languages that they read, here and in their other projects."""
         project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
         user = find_member(project, username)
-        languages = validated_input(LanguagesInput, request)["reading_languages"]
-        services.set_member_languages(project=project, actor=person(request), user=user, languages=languages)
+        changes = validated_input(MemberChangesInput, request)
+        whose: dict[str, Any] = {"project": project, "actor": person(request), "user": user}
+        if "reading_languages" in changes:
+            services.set_member_languages(**whose, languages=changes["reading_languages"])
+        if "group" in changes:
+            services.set_group(**whose, group=changes["group"])
         return Response(MemberSerializer(members_of(project).get(user=user)).data)
 
     @extend_schema(tags=MEMBERS, operation_id="members_remove", responses={200: RolesChangeSerializer})

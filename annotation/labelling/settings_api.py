@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.urls import path
 from drf_spectacular.utils import extend_schema
-from rest_framework import serializers
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -14,7 +14,7 @@ from accounts.rest.person import person
 from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.selectors.replanning import Replan, preview_replan
 from annotation.labelling.selectors.settings import labelling_project
-from annotation.labelling.services.planning import MAX_OVERLAP
+from annotation.labelling.services.planning import MAX_OVERLAP, plan_labelling
 from annotation.labelling.services.replan_undo import undo_replan
 from annotation.labelling.services.replanning import MAX_PRIORITY, check_replan, replan_tasks
 from annotation.labelling.services.settings import LABELLING_SETTINGS, update_labelling
@@ -57,6 +57,41 @@ class LabellingSettingsView(APIView):
         sent.is_valid(raise_exception=True)
         settings = update_labelling(project=project, actor=person(request), changes=sent.validated_data)
         return Response(LabellingSettingsSerializer(settings).data)
+
+
+class LabellingPlanInput(StrictSerializer):
+    plan_id = serializers.UUIDField(help_text="Made by the client; a second send adds nothing.")
+    overlap = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_OVERLAP,
+        help_text="People per dialogue; the project's setting if missing.",
+    )
+    group = serializers.CharField(
+        required=False, allow_blank=True, max_length=40, help_text="Only these annotators; empty: anybody."
+    )
+    priority = serializers.IntegerField(
+        required=False, min_value=-MAX_PRIORITY, max_value=MAX_PRIORITY, help_text="Smaller comes first."
+    )
+
+
+class LabellingPlanSerializer(serializers.Serializer[Any]):
+    made = serializers.IntegerField(help_text="Dialogues that can be labelled now.")
+
+
+class LabellingPlanView(APIView):
+    @extend_schema(
+        tags=projects_api.TAG,
+        operation_id="labelling_plan",
+        request=LabellingPlanInput,
+        responses={201: LabellingPlanSerializer},
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Let people label the dialogues that nobody can label yet. Code: id_in_use."""
+        project = labelling_project(person(request), slug, Capability.CONFIGURE)
+        sent = validated_input(LabellingPlanInput, request)
+        made = plan_labelling(project=project, actor=person(request), **sent)
+        return Response({"made": made}, status=status.HTTP_201_CREATED)
 
 
 class ReplanValues(serializers.Serializer[Any]):
@@ -174,6 +209,7 @@ class ReplanUndoView(APIView):
 
 urlpatterns = [
     path("projects/<slug:slug>/labelling/", LabellingSettingsView.as_view()),
+    path("projects/<slug:slug>/labelling/plan/", LabellingPlanView.as_view()),
     path("projects/<slug:slug>/labelling/replans/", ReplansView.as_view()),
     path("projects/<slug:slug>/labelling/replans/<uuid:pk>/undo/", ReplanUndoView.as_view()),
 ]

@@ -11,8 +11,11 @@ from rest_framework.views import APIView
 
 from accounts.rest.person import person
 from annotation.people.selectors import person_report
+from common.rest.serializers import StrictSerializer, validated_input
+from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import find_member, project_for
+from projects.services import MAX_CURRENCY, set_hourly_rate
 
 
 class IntervalSerializer(serializers.Serializer[Any]):
@@ -63,4 +66,37 @@ class PersonReportView(APIView):
         return Response(PersonReportSerializer(person_report(project, find_member(project, username))).data)
 
 
-urlpatterns = [path("projects/<slug:slug>/members/<str:username>/report/", PersonReportView.as_view())]
+class RateSerializer(serializers.ModelSerializer[Project]):
+    class Meta:
+        model = Project
+        fields = ["hourly_rate", "currency"]
+
+
+class RateInput(StrictSerializer):
+    hourly_rate = serializers.DecimalField(
+        max_digits=8, decimal_places=2, min_value=0, allow_null=True, help_text="null: no cost is shown."
+    )
+    currency = serializers.CharField(required=False, allow_blank=True, max_length=MAX_CURRENCY, default="")
+
+
+class RateView(APIView):
+    @extend_schema(tags=["Members"], operation_id="rate_read", responses=RateSerializer)
+    def get(self, request: Request, slug: str) -> Response:
+        """What an hour of active work costs. For managers."""
+        project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
+        return Response(RateSerializer(project).data)
+
+    @extend_schema(tags=["Members"], operation_id="rate_set", request=RateInput, responses=RateSerializer)
+    def put(self, request: Request, slug: str) -> Response:
+        """Set what an hour of active work costs; the reports of members show their cost then."""
+        project = project_for(person(request), slug, Capability.MANAGE_MEMBERS)
+        project = set_hourly_rate(
+            project=project, actor=person(request), **validated_input(RateInput, request)
+        )
+        return Response(RateSerializer(project).data)
+
+
+urlpatterns = [
+    path("projects/<slug:slug>/rate/", RateView.as_view()),
+    path("projects/<slug:slug>/members/<str:username>/report/", PersonReportView.as_view()),
+]

@@ -118,6 +118,14 @@ class Project:
         """Give a member exactly these roles."""
         self._transport.send("PUT", self._at("members", username), body={"roles": list(roles)})
 
+    def change_person(
+        self, username: str, *, group: str | None = None, reading_languages: Sequence[str] | None = None
+    ) -> Person:
+        """Change a member's group (empty: none) or the languages that they read (empty: all); None: as it is."""
+        changes: dict[str, Any] = {"group": group, "reading_languages": reading_languages}
+        body = {name: value for name, value in changes.items() if value is not None}
+        return Person.read(self._transport.send("PATCH", self._at("members", username), body=body))
+
     def remove_person(self, username: str) -> None:
         """End a membership."""
         self._transport.send("DELETE", self._at("members", username))

@@ -65,6 +65,7 @@ class Person(Row):
     shown_name: str
     roles: list[str]
     reading_languages: list[str]
+    group: str = ""
 
 
 @dataclass(frozen=True)

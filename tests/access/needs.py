@@ -103,6 +103,7 @@ AUTHORING_API: Table = {
     "PATCH api/v1/projects/{slug}/": CONFIGURE,
     "* api/v1/projects/{slug}/authoring/": CONFIGURE,
     "* api/v1/projects/{slug}/members/*": MEMBERS,
+    "* api/v1/projects/{slug}/rate/": MEMBERS,
     "* api/v1/projects/{slug}/invitations/": MEMBERS,
     "* api/v1/projects/{slug}/events/": MEMBERS,
     "* api/v1/projects/{slug}/copies/": MEMBERS,
@@ -223,6 +224,7 @@ LABELLING_API: Table = {
     "* api/v1/projects/{slug}/labelling/mine/": SEE,
     "* api/v1/projects/{slug}/labelling/": CONFIGURE,
     "GET api/v1/projects/{slug}/labels/": EXPORT,
+    "* api/v1/projects/{slug}/labelling/plan/": CONFIGURE,
     "* api/v1/projects/{slug}/labelling/replans/*": CONFIGURE,
     "* api/v1/projects/{slug}/confirmations/": SEE,  # one's own
     "* api/v1/projects/{slug}/disputes/": DECIDE,

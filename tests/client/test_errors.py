@@ -84,6 +84,9 @@ def test_settings_people_and_questions(
         mine.set_questions("questions: [{}]")
     assert mine.add_person("ann", ["annotator"]).roles == ["annotator"]
     mine.set_roles("ann", ["controller"])
+    assert mine.change_person("ann", group="night").group == "night"
+    assert mine.change_person("ann", reading_languages=["zh"]).reading_languages == ["zh"]
+    assert {each.username: each.group for each in mine.people()}["ann"] == "night"
     assert mine.invite("bea", ["annotator"])
     assert {each.username: each.roles for each in mine.people()} == {
         "mara": ["manager"],

@@ -136,6 +136,21 @@ def test_a_manager_says_which_languages_a_member_reads(
     assert own.json()["reading_languages"] == []
 
 
+def test_a_manager_moves_a_member_into_a_group(
+    program: Program, mara: User, ann: User, project: Project
+) -> None:
+    api = program(mara)
+    answer = api.patch(f"{PROJECT}members/ann/", {"group": " night  shift "}, format="json")
+    assert (answer.status_code, answer.json()["group"]) == (200, "night shift")
+    rows = api.get(f"{PROJECT}members/").json()["results"]
+    assert {row["username"]: row["group"] for row in rows}["ann"] == "night shift"
+    assert api.patch(f"{PROJECT}members/ann/", {"group": "x" * 41}, format="json").status_code == 400
+    both = {"group": "", "reading_languages": ["klingon"]}
+    assert api.patch(f"{PROJECT}members/ann/", both, format="json").status_code == 400
+    assert Membership.objects.get(user=ann).group == "night shift"
+    assert program(ann).patch(f"{PROJECT}members/ann/", {"group": ""}, format="json").status_code == 403
+
+
 def test_the_last_manager_is_not_removed(program: Program, mara: User, project: Project) -> None:
     answer = program(mara).delete(f"{PROJECT}members/mara/")
     assert (answer.status_code, answer.json()["code"]) == (409, "last_manager")

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Exists, OuterRef, Prefetch, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -66,7 +66,7 @@ def admission_status(annotator: User, project: Project) -> AdmissionStatus:
     test = admission_test_for(project)
     of_person = {"project": project, "annotator": annotator, "edition": test.edition}
     admission = Admission.objects.filter(**of_person).first()
-    tries = list(AdmissionTry.objects.filter(**of_person).order_by("started_at"))
+    tries = list(_with_dialogues(AdmissionTry.objects.filter(**of_person)))
     extra = admission.extra_tries if admission else 0
     return AdmissionStatus(
         test=test,
@@ -77,6 +77,11 @@ def admission_status(annotator: User, project: Project) -> AdmissionStatus:
         left=max(0, test.tries + extra - len(tries)),
         gold=live_gold(project).count(),
     )
+
+
+def _with_dialogues(tries: QuerySet[AdmissionTry]) -> QuerySet[AdmissionTry]:
+    """In order, each with `dialogues`, the number of those that its percentage rests on."""
+    return tries.annotate(dialogues=Count("items")).order_by("started_at")
 
 
 def own_try(annotator: User, try_id: UUID) -> AdmissionTry:
@@ -108,7 +113,7 @@ def admission_results(project: Project) -> QuerySet[Membership]:
     Each user has `tries_here` and `admissions_here` (at most one), both of the present edition.
     """
     edition = admission_test_for(project).edition
-    tries = AdmissionTry.objects.filter(project=project, edition=edition).order_by("started_at")
+    tries = _with_dialogues(AdmissionTry.objects.filter(project=project, edition=edition))
     admissions = Admission.objects.filter(project=project, edition=edition).select_related("admitted_by")
     rows = Membership.objects.filter(project=project, roles__contains=[Role.ANNOTATOR])
     return (

@@ -101,6 +101,22 @@ def count_queries(client: Client, address: str) -> int:
     return len(seen)
 
 
+def test_the_rate_is_in_the_api(client: Client, quality: Project, mara: User, anna: User) -> None:
+    address = f"/api/v1/projects/{quality.slug}/rate/"
+    client.force_login(mara)
+    sent = {"hourly_rate": "12.50", "currency": "EUR"}
+    for _again in range(2):
+        assert client.put(address, sent, content_type="application/json").json() == sent
+    assert Event.objects.filter(kind="rate_changed").count() == 1
+    assert client.get(address).json() == sent
+    wrong = client.put(address, {"hourly_rate": "-1"}, content_type="application/json")
+    assert (wrong.status_code, wrong.json()["errors"]["hourly_rate"] != []) == (400, True)
+    none = client.put(address, {"hourly_rate": None}, content_type="application/json")
+    assert none.json() == {"hourly_rate": None, "currency": ""}
+    client.force_login(anna)
+    assert client.get(address).status_code == 403
+
+
 def test_a_rate_must_be_a_rate(quality: Project, mara: User) -> None:
     with pytest.raises(Invalid):
         set_hourly_rate(project=quality, actor=mara, hourly_rate=Decimal(-1), currency="EUR")

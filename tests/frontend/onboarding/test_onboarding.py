@@ -101,6 +101,16 @@ def test_a_trainer_grants_a_try_admits_and_starts_an_edition(
     assert "Edition 2" in client.get(f"/p/{tested.slug}/training/").content.decode()
 
 
+def test_a_percentage_says_on_how_many_dialogues_it_rests(
+    client: Client, anna: User, tina: User, tested: Project
+) -> None:
+    attempt = take_test(anna, tested, RIGHT, SLIP)
+    for user, path in ((anna, "admission/"), (anna, f"admission/{attempt.pk}/"), (tina, "training/")):
+        client.force_login(user)
+        page = client.get(f"/p/{tested.slug}/{path}").content.decode()
+        assert f"{attempt.percent:.0f} % in 2 dialogues" in page, path
+
+
 def test_the_test_is_set_in_the_page(client: Client, tina: User, tested: Project) -> None:
     client.force_login(tina)
     sent = {"is_on": "on", "pass_percent": "90", "unit": "dialogues", "tries": "1", "feedback": "end"}

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from accounts.models import User
 from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Task
@@ -82,6 +83,20 @@ def test_the_settings_and_the_change_are_in_the_api(maras_browser: Client, quali
     done = maras_browser.post(f"{API}replans/", sent, content_type="application/json")
     assert done.json() == {"changed": 3, "added": 3, "removed": 0, "job": None}
     assert set(Task.objects.values_list("overlap", "priority")) == {(3, -2)}
+
+
+def test_dialogues_are_planned_in_the_api(maras_browser: Client, mara: User) -> None:
+    project = create_project(slug="quality", preset="diqad", actor=mara)
+    imported(project, 2)
+    sent = {"plan_id": str(uuid4()), "overlap": 4, "group": "night", "priority": -1}
+    for made in (2, 0):
+        done = maras_browser.post(f"{API}plan/", sent, content_type="application/json")
+        assert (done.status_code, done.json()) == (201, {"made": made})
+    assert list(Task.objects.values_list("overlap", "group", "priority")) == [(4, "night", -1)] * 2
+    other = maras_browser.post(f"{API}plan/", sent | {"overlap": 2}, content_type="application/json")
+    assert (other.status_code, other.json()["code"]) == (409, "id_in_use")
+    wrong = maras_browser.post(f"{API}plan/", sent | {"overlap": 0}, content_type="application/json")
+    assert wrong.status_code == 400
 
 
 def test_the_last_change_is_undone_on_the_page(maras_browser: Client, quality: Project) -> None:
