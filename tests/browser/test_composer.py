@@ -9,6 +9,7 @@ from accounts.models import User
 from annotation.tasks.models.work import Assignment
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
+from tests.browser.test_projects import COVERED, NOTES
 
 PHONE = {"viewport": {"width": 390, "height": 780}}
 OPENING = "My cat sheds all over the sofa."
@@ -135,3 +136,13 @@ def test_on_a_touch_screen_candidates_have_the_width_of_their_row(
     expect(words).to_be_visible()
     share = words.evaluate("one => one.getBoundingClientRect().width / one.parentElement.clientWidth")
     assert share > 0.7
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_note_covers_no_button_on_a_phone(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, width: int
+) -> None:
+    bench = Bench.open(signs_in(ann, viewport={"width": width, "height": 780}), anns_assignment)
+    bench.says_and_waits(OPENING)
+    assert {words: covered for words in NOTES if (covered := bench.page.evaluate(COVERED, words))} == {}
+    expect(bench.page.locator("#toasts .toast")).to_have_count(1)

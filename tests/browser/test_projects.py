@@ -105,6 +105,7 @@ def test_the_last_manager_sees_why_the_tick_does_not_go(
 
 COVERED = """async words => {
     const { toast } = await import("/static/js/shared/toast.js");
+    document.getElementById("toasts").replaceChildren();
     toast(words, { tone: "good" });
     const note = document.querySelector("#toasts .toast").getBoundingClientRect();
     return [...document.querySelectorAll("main :is(a, button, input, select, summary)")].filter((control) => {
@@ -114,13 +115,22 @@ COVERED = """async words => {
 }"""
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+# A short one and the longest ones of scripts.
+NOTES = (
+    "Saved for later.",
+    "The server cannot be reached. Nothing was lost; try again in a moment.",
+    "No connection. Nothing was sent, and your words are kept; try again when it is back.",
+    "Another tab or device wrote in this dialogue. This is what is stored now.",
+)
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
 def test_a_note_covers_no_control_of_the_page(
     signs_in: SignedIn, project: Project, mara: User, width: int
 ) -> None:
     page = signs_in(mara, viewport={"width": width, "height": 800})
     page.goto("/p/chit-chat/members/")
-    assert page.evaluate(COVERED, "Saved for later.") == []
+    assert {words: covered for words in NOTES if (covered := page.evaluate(COVERED, words))} == {}
 
 
 def test_a_touch_screen_shows_no_keys(signs_in: SignedIn, project: Project, mara: User) -> None:
