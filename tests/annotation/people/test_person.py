@@ -8,18 +8,40 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils.html import strip_tags
 
 from accounts.models import User
+from annotation.batch_review.models import BatchPlan, SampleItem
+from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.verdicts import return_round
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.statistics import current_statistics
 from annotation.labelling.services.submissions import SentLabels, submit_labels
+from annotation.onboarding.services.admission_tests import update_admission_test
 from annotation.people.selectors import person_report
+from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Invalid
-from projects.models import Event, Project
+from projects.models import Event, Project, Role
 from projects.services import set_hourly_rate
-from tests.annotation.batch_review.conftest import diqad_answers
+from tests.annotation.batch_review.conftest import (
+    cut_one_batch,
+    diqad_answers,
+    judge_item,
+    label_next,
+    latest_round,
+    sample_items,
+)
+from tests.annotation.conftest import Joins
+from tests.annotation.onboarding.conftest import (
+    RIGHT,
+    SLIP,
+    answer_place,
+    begin_try,
+    store_gold,
+    take_test,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +76,64 @@ def test_a_week_without_work_is_shown(quality: Project, anna: User) -> None:
     assert first.submitted_at is not None
     Assignment.objects.filter(pk=first.pk).update(submitted_at=first.submitted_at - timedelta(days=14))
     assert [n for _monday, n in person_report(quality, anna).weeks] == [1, 0, 2]
+
+
+def shown_fact(client: Client, manager: User, project: Project, person: User, name: str) -> str:
+    """What the person's page says of this number, without tags and line breaks."""
+    client.force_login(manager)
+    page = client.get(f"/p/{project.slug}/people/{person.pk}/").text
+    after = page.partition(f"<dt>{name}</dt>")[2].partition("</dd>")[0]
+    return " ".join(strip_tags(after).split())
+
+
+def test_gold_dialogues_without_a_mistake_are_counted_and_shown(
+    quality: Project, anna: User, bela: User, tina: User, mara: User, client: Client
+) -> None:
+    for n in range(2):
+        store_gold(tina, quality, n)
+    update_admission_test(trainer=tina, project=quality, changes={"is_on": True, "tries": 2})
+    take_test(anna, quality, RIGHT, SLIP)
+    take_test(bela, quality, SLIP, SLIP)
+    answer_place(begin_try(anna, quality), 0, RIGHT)  # the second dialogue of this try is not answered yet
+    gold = person_report(quality, anna).gold
+    assert (gold.count, gold.n) == (2, 3)
+    name = "Gold dialogues without a mistake"
+    assert shown_fact(client, mara, quality, anna, name) == "66.7 % n = 3"
+    assert shown_fact(client, mara, quality, bela, name) == "0.0 % n = 2"
+    assert shown_fact(client, mara, quality, tina, name) == "– n = 0"
+
+
+def test_answers_that_were_right_in_judged_samples_are_counted_and_shown(
+    mara: User, joins: Joins, client: Client
+) -> None:
+    project = create_project(slug="judged", preset="diqad", actor=mara)
+    project.labelling.min_seconds, project.labelling.overlap = 0, 1
+    project.labelling.save()
+    BatchPlan.objects.create(project=project, question="quality", sample_size=6, double_every=0)
+    anna, bela = (joins(name, project, Role.ANNOTATOR) for name in ("anna", "bela"))
+    carla = joins("carla", project, Role.CONTROLLER)
+    batch = cut_one_batch(project, dialogues=6)
+    label_next(project, anna, [2, 2, 1, 1])
+    label_next(project, bela, [2, 2])
+    judged_round = latest_round(batch)
+    sample = draw_sample(controller=carla, round_id=judged_round.pk, sample_id=uuid4())
+    annas = [item for item in sample_items(sample) if is_by(anna, item)]
+    for item in sample_items(sample):
+        judge_item(carla, item, right=item in annas[1:])
+    assert person_report(project, anna).judged.n == 0  # the round has not ended
+    return_round(controller=carla, round_id=judged_round.pk, decision_id=uuid4(), reason="Read twice.")
+    judged = person_report(project, anna).judged
+    assert (judged.count, judged.n, judged.share) == (3, 4, 0.75)
+    assert judged.low is not None
+    assert judged.high is not None
+    shown = f"75.0 % ({100 * judged.low:.1f} %–{100 * judged.high:.1f} %) n = 4"
+    assert shown_fact(client, mara, project, anna, "Right in judged samples") == shown
+    assert shown_fact(client, mara, project, bela, "Right in judged samples").startswith("0.0 % (")
+    assert shown_fact(client, mara, project, bela, "Right in judged samples").endswith(" n = 2")
+
+
+def is_by(person: User, item: SampleItem) -> bool:
+    return Submission.objects.filter(task=item.task_id, annotator=person).exists()
 
 
 def test_the_page_is_for_managers_and_sets_the_rate(
