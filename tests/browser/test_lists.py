@@ -1,5 +1,7 @@
 """Lists in a browser: a click on a head sorts, ticked dialogues are changed together, narrow screens scroll nothing."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -7,13 +9,18 @@ from playwright.sync_api import Page, expect
 
 from accounts.models import User
 from annotation.labelling.services.planning import plan_labelling
+from annotation.labelling.services.submissions import SentLabels, skip_task, submit_labels
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Task
-from dialogues.models import Dialogue
+from annotation.tasks.services.claiming import claim_next_task
+from dialogues.models import Dialogue, Utterance
 from projects.models import Project, Role
 from projects.services import set_member
 from tests.annotation.conftest import imported
+from tests.annotation.onboarding.conftest import RIGHT
 from tests.browser.conftest import SignedIn
+from tests.browser.labelling import annotator
+from tests.browser.test_disputes import trainer
 
 
 @pytest.fixture
@@ -82,3 +89,47 @@ def test_nothing_sticks_out(page: Page, quality: Project, mara: User, language: 
         if name == "members":
             page.locator("details.reads summary").first.click()
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), address
+
+
+DIFFERENT = {
+    "dialogue": {
+        "verify": 1,
+        "quality": 1,
+        "reasons_1": ["incomplete", "less_informative", "less_proactive"],
+    },
+    "utterances": {},
+}
+
+
+def disagreed(project: Project) -> None:
+    """Two people differ on three dialogues and skip the last; every opening is long and has no space in it."""
+    project.labelling.min_seconds = 0
+    project.labelling.save()
+    skipped = Dialogue.objects.filter(project=project).latest("pk")
+    Utterance.objects.filter(dialogue__project=project).update(text="www.example.org/" + "long-address" * 20)
+    by_person: dict[str, Mapping[str, Any]] = {
+        "anna": RIGHT,
+        "annegret-with-a-very-long-sign-in-name": DIFFERENT,
+    }
+    for name, answers in by_person.items():
+        person = annotator(name, project)
+        for _n in range(4):
+            held = claim_next_task(annotator=person, project=project, claim_id=uuid4())
+            sent = SentLabels(id=uuid4(), schema=1, answers=answers)
+            if held.dialogue == skipped:
+                skip_task(annotator=person, assignment_id=held.pk, reason="It is cut off.")
+            else:
+                submit_labels(annotator=person, assignment_id=held.pk, sent=sent)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_disagreement_does_not_stick_out(quality: Project, signs_in: SignedIn, language: str) -> None:
+    disagreed(quality)
+    tina = trainer(quality)
+    User.objects.filter(pk=tina.pk).update(language=language)
+    page = signs_in(tina, viewport={"width": 390, "height": 800})
+    for question in ("", "quality"):
+        page.goto(f"/p/quality/disagreed/?question={question}")
+        expect(page.locator(".label-facts")).to_have_count(3)
+        expect(page.locator("#skipped-title")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), question
