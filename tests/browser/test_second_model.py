@@ -1,6 +1,7 @@
 """What annotators see of scores, of the order and of a second model: nothing, unless the project says so."""
 
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from playwright.sync_api import expect
@@ -8,8 +9,9 @@ from playwright.sync_api import expect
 from accounts.models import User
 from annotation.authoring.services.settings import update_authoring
 from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import CandidateSet
-from projects.models import Project
+from projects.models import Membership, Project, Role
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
 from tests.candidate_requests import create_generator
@@ -74,3 +76,17 @@ def test_a_manager_chooses_a_second_model_and_reads_that_the_order_is_random(
     project.authoring.refresh_from_db()
     assert project.authoring.second_generator is not None
     assert project.authoring.candidate_order == "best"
+
+
+def test_of_a_single_model_only_managers_read_the_name(
+    planned: Project, ann: User, mara: User, signs_in: SignedIn
+) -> None:
+    set_to(planned, generator=create_generator("only", replies=[f"Reply number {n}." for n in range(20)]))
+    Membership.objects.filter(user=mara).update(roles=[Role.MANAGER, Role.ANNOTATOR])
+    for person, reads_it in ((ann, False), (mara, True)):
+        held = claim_next_task(annotator=person, project=planned, claim_id=uuid4())
+        page = signs_in(person)
+        bench = Bench.open(page, held)
+        bench.says_and_waits(OPENING)
+        expect(page.locator("#candidates [data-model]")).to_be_visible(visible=reads_it)
+        assert ("scripted@" in page.locator("body").inner_text()) == reads_it

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from transformers import AutoModelForCausalLM
 
 from generation.backends.hf import HFBackend
 from generation.backends.hf.contexts import Prompt
-from generation.backends.hf.engines import GenerateEngine, SharedContextEngine
+from generation.backends.hf.engines import DecodingTask, GenerateEngine, SharedContextEngine
 from generation.backends.hf.sampling import Draw
 from generation.backends.hf.scoring import HEAD_FILE
+from generation.conversation import SPARE
 from generation.protocol import BackendError, ReplyRequest, Sampling
 from tests.generation.conftest import CHAT_TEMPLATE
 from tests.generation.talk import Model, had, talk, tokens_of
@@ -108,6 +110,32 @@ def test_a_head_changes_no_reply(trained: Trained, tiny_model: Model) -> None:
         assert [r.logprob for r in had(one)] == pytest.approx([r.logprob for r in had(other)], rel=1e-4)
         assert all(r.score is not None for r in had(one))
         assert all(r.score is None for r in had(other))
+
+
+@pytest.mark.parametrize(
+    ("has_head", "spare", "replies"), [(False, SPARE, 12), (True, SPARE, 18), (False, 2, 9), (True, 2, 9)]
+)
+def test_for_seven_replies_more_are_drawn_at_once_and_most_with_a_head(
+    trained: Trained,
+    tiny_model: Model,
+    monkeypatch: pytest.MonkeyPatch,
+    has_head: bool,
+    spare: int,
+    replies: int,
+) -> None:
+    backend = HFBackend(str(trained() if has_head else tiny_model()))
+    engine = backend._load().engine
+    decode = engine.decode
+    counts: list[int] = []
+
+    def count_and_decode(tasks: Sequence[DecodingTask]) -> None:
+        counts.extend(len(task.draws) for task in tasks)
+        decode(tasks)
+
+    monkeypatch.setattr(engine, "decode", count_and_decode)
+    (answer,) = backend.generate([replace(talk(sampling=WITH_ENDS, count=7), spare=spare)])
+    assert counts == [replies]
+    assert len({reply.text for reply in had(answer)}) == len(had(answer)) == replies
 
 
 def test_only_the_longest_reply_needs_a_pass_of_its_own(trained: Trained) -> None:

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from accounts.models import User
+from annotation.authoring.services.candidates import request_candidate_set
 from annotation.authoring.services.settings import update_authoring
 from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
@@ -17,7 +18,7 @@ from generation.worker import drain
 from projects.models import Project, Role
 from tests.candidate_requests import create_generator
 from tests.conftest import Joins
-from tests.generation.odd_backends import SCORED
+from tests.generation.odd_backends import RECORDING, SCORED, Recording
 
 OPENING = "My cat sheds all over the sofa."
 PAGE = "/p/chit-chat/settings/"
@@ -44,6 +45,33 @@ def test_a_request_follows_the_settings(project: Project, anns_assignment: Assig
     change_settings(project, candidate_order="best", show_scores=True)
     request = request_after_opening(writes, anns_assignment)
     assert (request.order, request.shows_scores, request.second_generator) == ("best", True, None)
+
+
+@pytest.mark.parametrize(("is_on", "scripts"), [(True, ("LATIN",)), (False, ())])
+def test_the_model_is_limited_to_the_script_of_the_dialogue_only_if_the_project_wants_it(
+    project: Project, anns_assignment: Assignment, writes: Any, is_on: bool, scripts: tuple[str, ...]
+) -> None:
+    change_settings(project, generator=create_generator("recording", RECORDING), one_script=is_on)
+    request = request_after_opening(writes, anns_assignment)
+    assert request.one_script == is_on
+    Recording.calls.clear()
+    drain("w")
+    [[asked]] = Recording.calls
+    assert asked.scripts == scripts
+    assert CandidateSet.objects.get().sampling.get("scripts", []) == list(scripts)
+
+
+def test_switching_the_limit_to_one_script_off_makes_another_request(
+    project: Project, anns_assignment: Assignment, writes: Any
+) -> None:
+    first = request_after_opening(writes, anns_assignment)
+    change_settings(project, one_script=False)
+    anns_assignment.refresh_from_db()
+    second = request_candidate_set(
+        annotator=anns_assignment.annotator, assignment_id=anns_assignment.pk, ordinal=0
+    )
+    assert (first.one_script, second.one_script) == (True, False)
+    assert first.context_hash != second.context_hash
 
 
 def test_with_two_models_the_order_is_random_and_scores_are_hidden(
