@@ -16,8 +16,9 @@ from annotation.batch_review.services.judgements import SentJudgement, judge
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.sealing import seal_when_complete
 from annotation.batch_review.services.verdicts import return_round
+from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.services.submissions import SentLabels, submit_labels
-from annotation.tasks.models.rounds import Round
+from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
 from tests.annotation.batch_review.conftest import diqad_answers
@@ -130,3 +131,72 @@ def test_a_refused_settlement_is_where_the_keys_go(people: dict[str, User], sign
     expect(field).to_have_value("I said so.")
     expect(field).to_be_focused()
     assert violations(page) == []
+
+
+def test_both_explanations_of_the_sample_open(people: dict[str, User], signs_in: SignedIn) -> None:
+    page = signs_in(people["carla"])
+    page.goto("/p/diqad/batches/3/")
+    for place, words in enumerate(
+        ("Nobody checks every label of a batch.", "Each step is one count of wrong labels in the whole batch")
+    ):
+        explanation = page.get_by_text(words)
+        expect(explanation).to_be_hidden()
+        page.get_by_text("How to read this", exact=True).nth(place).click()
+        expect(explanation).to_be_visible()
+    expect(page.get_by_text("How to read this", exact=True)).to_have_count(2)
+
+
+PAINTED = """one => {
+  const probe = document.createElement("i");
+  probe.style.color = "var(--bad)";
+  document.body.append(probe);
+  const colours = [getComputedStyle(one).backgroundColor, getComputedStyle(probe).color];
+  probe.remove();
+  return colours;
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_button_that_returns_a_batch_is_red(
+    people: dict[str, User], signs_in: SignedIn, theme: str
+) -> None:
+    page = signs_in(people["carla"], color_scheme=theme)
+    page.goto("/p/diqad/batches/3/")
+    background, red = page.get_by_role("button", name="Return 4 labels").evaluate(PAINTED)
+    assert background == red
+    assert background == {"light": "rgb(172, 39, 36)", "dark": "rgb(246, 144, 136)"}[theme]
+
+
+def live_labels(row: Round) -> int:
+    return FinalLabel.objects.filter(task__round=row, superseded_at=None).count()
+
+
+def test_a_batch_is_returned_only_with_its_number_and_the_return_is_undone(
+    people: dict[str, User], signs_in: SignedIn
+) -> None:
+    row = Round.objects.get(batch__number=3)
+    page = signs_in(people["carla"])
+    page.goto("/p/diqad/batches/3/")
+    page.get_by_label("What the annotators should do differently").fill("Look for the next step.")
+    number = page.get_by_label("Type 4, the number of labels that are withdrawn")
+    button = page.get_by_role("button", name="Return 4 labels")
+    for typed in ("", "3"):
+        number.fill(typed)
+        button.click()
+        expect(number).to_be_focused()  # the browser names what is missing
+        assert not number.evaluate("one => one.validity.valid")
+    row.refresh_from_db()
+    assert (row.state, live_labels(row)) == (RoundState.IN_REVIEW, 4)
+
+    number.fill("4")
+    button.click()
+    expect(page.get_by_text("Returned: its labels are withdrawn")).to_be_visible()
+    row.refresh_from_db()
+    assert (row.state, live_labels(row)) == (RoundState.RETURNED, 0)
+
+    page.get_by_role("button", name="Undo the return").click()
+    expect(page.get_by_text("The return is undone: the labels count again.")).to_be_visible()
+    expect(button).to_be_visible()  # the batch waits for its verdict again
+    row.refresh_from_db()
+    assert (row.state, live_labels(row)) == (RoundState.IN_REVIEW, 4)
+    assert Round.objects.filter(batch__number=3).count() == 1
