@@ -1,11 +1,12 @@
 """The forecast of a project's end: which days and which work it counts, and what page and API say."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.utils import timezone
+from django.utils.formats import date_format
 
 from accounts.models import User
 from annotation.labelling.services.planning import plan_labelling
@@ -52,6 +53,29 @@ def test_the_page_says_it_in_a_sentence(quality: Project, anna: User, mara: User
     assert "Nobody finished anything in the 14 days before today" in page
     finished(quality, anna, 2)
     assert "At the pace of the last 14 days, on " in client.get("/p/quality/statistics/").text
+
+
+def shown_date(day: date) -> str:
+    return date_format(day, "DATE_FORMAT")
+
+
+def test_the_page_names_the_first_and_the_last_day_of_an_uneven_pace(
+    quality: Project, anna: User, mara: User, client: Client
+) -> None:
+    finished(quality, anna, 1)
+    finished(quality, anna, 4, days=4)
+    forecast = forecast_of(quality)
+    assert forecast.low is not None
+    assert forecast.middle is not None
+    assert forecast.high is not None
+    assert forecast.low < forecast.high
+    client.force_login(mara)
+    page = client.get("/p/quality/statistics/").text
+    low, middle, high = map(shown_date, (forecast.low, forecast.middle, forecast.high))
+    assert f"At the pace of the last 14 days, between {low} and {high}." in page
+    assert f"Most likely around {middle}." in page
+    assert "6 dialogues are open" in page
+    assert "2.1 a day were finished" in page
 
 
 def test_few_days_are_too_few(quality: Project, anna: User, mara: User, client: Client) -> None:
