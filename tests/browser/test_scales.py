@@ -1,6 +1,7 @@
 """How the options of a question look: one number each, aligned, words before codes, what is not on the scale apart."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -13,6 +14,7 @@ from tests.browser.labelling import (
     labelling_project,
     planned,
     said_by,
+    stored,
     with_dialogues,
 )
 
@@ -96,6 +98,26 @@ def test_privacy_and_phone_stand_apart_from_the_scale(mara: User, signs_in: Sign
     )
     bench.press("n", "a")
     expect(apart.locator("[aria-pressed=true]")).to_contain_text("in the answers")
+
+
+def test_options_that_stand_apart_are_submitted_and_stored(
+    mara: User, signs_in: SignedIn, eventually: Callable[[Callable[[], bool], str], None]
+) -> None:
+    values = {"private data in the answers": -1, "private data in the questions": -2, "phone": "phone"}
+    project = planned("diqad", mara, count=len(values), overlap=1)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    for place, words in enumerate(values, start=1):
+        shown = bench.shown
+        bench.press("n")
+        bench.answer("quality").locator(".options.apart .option", has_text=words).click()
+        bench.submit()
+        if place < len(values):
+            bench.goes_on_from(shown)
+    eventually(lambda: len(stored(ann)) == len(values), "every submission")
+    assert [one.answers["dialogue"] for one in stored(ann)] == [
+        {"verify": 0, "quality": value} for value in values.values()
+    ]
 
 
 def test_nuggets_are_words_with_their_codes_behind_and_a_legend_above(mara: User, signs_in: SignedIn) -> None:
