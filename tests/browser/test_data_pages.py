@@ -10,9 +10,10 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from accounts.models import User
-from dialogues.models import Dialogue
+from dialogues.models import Dialogue, Utterance
 from projects.models import Project
 from tests.browser.conftest import ROUTED, SignedIn
+from tests.dialogues.reading import workbook
 from tests.processes import PATIENCE
 
 ROWS = [
@@ -50,6 +51,20 @@ def test_a_file_is_looked_into_sent_and_its_refused_row_named(page: Page, file: 
     assert "This is not JSON" in table.value.path().read_text()
     page.get_by_role("link", name="See the dialogues").click()
     expect(page.locator(".opening")).to_have_count(2)
+
+
+def test_an_excel_file_is_previewed_and_imported(page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "talks.xlsx"
+    said = [["d1", "A", "Hello?"], ["d1", "B", "你好"], ["d2", "A", "Is anybody there?"]]
+    path.write_bytes(workbook(["dialogue_id", "speaker", "text"], *said))
+    page.set_input_files("[name=file]", path)
+    expect(page.locator("#import-preview")).to_contain_text("This looks like xlsx")
+    turns = page.locator("#import-preview li")
+    expect(turns).to_have_text([re.compile("A.*Hello?", re.DOTALL), re.compile("B.*你好", re.DOTALL)])
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_text("Every row was imported.")).to_be_visible()
+    rows = Utterance.objects.order_by("dialogue__external_id", "position")
+    assert [list(row) for row in rows.values_list("dialogue__external_id", "speaker", "text")] == said
 
 
 def test_another_format_says_at_once_what_would_be_wrong(page: Page, file: Path) -> None:
