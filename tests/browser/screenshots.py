@@ -52,7 +52,7 @@ LAYOUT_PROBLEMS: Final = """() => {
   for (const one of seen(".tabs"))
     if (one.scrollWidth > one.clientWidth + 1) problems.push("tabs are cut: " + named(one));
   for (const one of seen(".button, .badge, .tabs > *, th, td, label, h1, h2, legend, summary")) {
-    if (one.clientWidth > 0 && getComputedStyle(one).overflowX !== "auto" && one.scrollWidth > one.clientWidth + 2)
+    if (one.clientWidth > 1 && getComputedStyle(one).overflowX !== "auto" && one.scrollWidth > one.clientWidth + 2)
       problems.push("does not fit: " + named(one));
   }
   return problems;
