@@ -104,6 +104,10 @@ def label(page: Page) -> None:
     page.wait_for_timeout(800)
 
 
+def wait_for_editor(page: Page) -> None:
+    page.wait_for_selector("html[data-ready]")
+
+
 def nothing_left(page: Page) -> None:
     page.wait_for_selector("#nothing")
 
@@ -235,7 +239,7 @@ SHOTS: Final = [
     Shot("members", who="mara", args=lambda w: ("quality",), file="members-groups"),
     Shot("queue", args=lambda w: ("quality",), file="queue-labelling"),
     Shot("guidelines", args=lambda w: ("quality",), file="guidelines-labelling"),
-    Shot("schema", who="mara", args=lambda w: ("quality",), whole=False, main=True),
+    Shot("schema", who="mara", args=lambda w: ("quality",), act=wait_for_editor, whole=False, main=True),
     Shot("schema_version", args=lambda w: ("quality", 1)),
     Shot("disagreement", who="tina", args=lambda w: ("quality",)),
     Shot("statistics", who="mara", args=lambda w: ("helpdesk",), file="statistics-labels", main=True),
