@@ -1,5 +1,6 @@
 """The batches of a project, cutting new ones, and the plan by which they are reviewed."""
 
+from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
@@ -53,6 +54,8 @@ class PlanForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name in ("overall_percent", "class_percent"):
+            self.initial[name] = f"{Decimal(self.initial[name]).normalize():f}"  # 92, not 92.00
         questions = [(question.key, in_language(question.text)) for question in checkable_questions(project)]
         choices = [*questions, ("", _("all compared answers"))]
         label = self.fields["question"].label

@@ -56,6 +56,7 @@ def test_mara_changes_the_plan(client: Client, quality: Project, mara: User) -> 
     plan = BatchPlan.objects.get()
     assert (plan.batch_size, int(plan.overall_percent), plan.relabel) == (50, 95, "other")
     assert not plan.is_stratified
+    assert 'name="overall_percent" value="95"' in get_page(client, mara, LIST)
 
 
 def test_a_plan_with_an_unknown_question_is_refused(client: Client, quality: Project, mara: User) -> None:
