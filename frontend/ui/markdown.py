@@ -8,6 +8,7 @@ from django.utils.html import linebreaks
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline, emphasis
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
@@ -56,9 +57,26 @@ def is_chinese(character: str) -> bool:
     )
 
 
+def tokenize_emphasis(state: StateInline, silent: bool) -> bool:
+    """Let ** begin or end bold text between a Chinese character and punctuation, which CommonMark does not.
+
+    Its rule for words rests on spaces, which Chinese does not have: 请用**“提交”**按钮.
+    """
+    start, known = state.pos, len(state.delimiters)
+    if not emphasis.tokenize(state, silent):
+        return False
+    before, after = state.src[:start][-1:], state.src[state.pos : state.pos + 1]
+    for delimiter in state.delimiters[known:]:
+        if state.src[start] == "*":
+            delimiter.open |= is_chinese(before) and not after.isspace()
+            delimiter.close |= is_chinese(after) and not before.isspace()
+    return True
+
+
 PARSER: Final = MarkdownIt(
     "js-default", {"html": False, "linkify": False, "maxNesting": MAX_NESTING}, renderer_cls=Renderer
 ).disable("image")
+PARSER.inline.ruler.at("emphasis", tokenize_emphasis)
 
 
 @lru_cache(maxsize=TEXTS_KEPT)
