@@ -330,6 +330,28 @@ def test_two_devices_disagree_and_the_person_chooses(
     assert drafted(own)["dialogue"] == {"verify": 1}
 
 
+def test_a_choice_between_answers_holds_for_its_dialogue_only(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=3)
+    project.labelling.min_seconds = 5
+    project.labelling.save()
+    ann = annotator("ann", project)
+    desk = LabelBench.open(signs_in(ann), project)
+    first = desk.shown
+    phone = LabelBench.open(signs_in(ann), project, first)
+    desk.press("y")
+    expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
+    phone.press("n", "2").submit()
+    expect(phone.notices).to_contain_text("changed in another tab or on another device")
+    expect(phone.page.locator("#submit")).not_to_contain_text("Submits in")
+    phone.page.wait_for_timeout(6_000)  # the shortest time for a dialogue, and more
+    assert (phone.shown, stored(ann)) == (first, [])
+    phone.submit().goes_on_from(first)
+    expect(phone.notices).not_to_contain_text("another tab")
+    eventually(lambda: [row.assignment_id for row in stored(ann)] == [first], "the submission")
+
+
 def test_a_refused_submission_comes_back_with_its_answers(
     mara: User, signs_in: SignedIn, project: Project, eventually: Eventually
 ) -> None:

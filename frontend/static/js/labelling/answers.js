@@ -109,8 +109,9 @@ export class Editor {
 
   /** @param {StoredDraft} theirs  saved in another tab or on another device */
   #offerChoice(theirs) {
-    const { notices } = this.bench;
+    const { notices, sender } = this.bench;
     const mine = this.drafts;
+    sender.cancel(gettext("Not submitted: choose which answers count first."));
     const choice = (/** @type {string} */ label, /** @type {() => void} */ choose) => {
       const run = () => {
         notices.hide("conflict");
@@ -123,7 +124,9 @@ export class Editor {
       text: gettext("The answers to this dialogue were changed in another tab or on another device."),
       actions: [
         choice(gettext("Keep these"), () => mine?.keepMine(theirs.version)),
-        choice(gettext("Take the ones there"), () => this.#load(theirs)),
+        choice(gettext("Take the ones there"), () => {
+          if (this.drafts === mine) this.#load(theirs);
+        }),
       ],
     });
   }

@@ -66,6 +66,7 @@ export class Workbench {
     const schema = state.schemas.get(assignment.schema) ?? (await state.fetchSchema(assignment));
     this.sender.cancel();
     this.editor.close();
+    this.notices.hide("conflict"); // that was about the dialogue before
     state.current = task;
     state.emptyReason = null;
     this.editor.open(task, schema, labels);
