@@ -3,15 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from markupsafe import Markup
 
-from plots.svg import LETTER, clip_text, join, line, text, text_width
+from plots.svg import LETTER, clip_labels, join, line, text, text_width
 
 HEIGHT: Final = 240  # of plots with vertical bars or lines
 TOP, BOTTOM, RIGHT = 22.0, 40.0, 8.0  # margins
 ROW: Final = 26.0  # height of a horizontal bar with its margins
+GAP: Final = 8.0  # between labels
+Label = tuple[str, tuple[float, float]]  # and the left edge and the width of its bar
 LABEL_SHARE: Final = 0.36  # of the width, at most, for the labels of rows
 
 
@@ -118,26 +121,43 @@ class VerticalAxes:
         return join([rule, text(self.width - RIGHT, TOP - 11, name, "end")])
 
     def draw_labels(self, labels: Sequence[str], slots: Sequence[tuple[float, float]]) -> Markup:
-        """Labels below the bars. Skips as many as needed so that they do not touch."""
-        widest = max([text_width(label) for label in labels] + [1.0]) + 8
-        each = (self.width - self.left - RIGHT) / max(1, len(labels))
-        step = max(1, math.ceil(widest / each))
-        return self._draw_labels(list(zip(labels, slots, strict=True))[::step])
+        """Labels below the bars. Skips as many as needed so that they do not touch, but not the last."""
+        places = list(zip(labels, slots, strict=True))
+        for step in range(1, len(places) + 1):
+            if self._are_apart(drawn := self._every(places, step)):
+                return self._draw_labels(drawn)
+        return self._draw_labels(places[-1:])
 
     def draw_uneven_labels(self, labels: Sequence[str], slots: Sequence[tuple[float, float]]) -> Markup:
         """Labels below points at different distances. Skips each that would touch the one before."""
-        drawn, end = [], -math.inf
-        for label, (left, width) in zip(labels, slots, strict=True):
-            start = left + width / 2 - text_width(label) / 2
-            if start >= end:
-                drawn.append((label, (left, width)))
-                end = start + text_width(label) + 8
+        drawn: list[Label] = []
+        for place in zip(labels, slots, strict=True):
+            if self._are_apart([*drawn[-1:], place]):
+                drawn.append(place)
         return self._draw_labels(drawn)
 
-    def _draw_labels(self, labels: Sequence[tuple[str, tuple[float, float]]]) -> Markup:
-        return join(
-            text(left + width / 2, self.floor + 15, label, "middle") for label, (left, width) in labels
+    def _draw_labels(self, labels: Sequence[Label]) -> Markup:
+        return join(text(self._middle_of(place), self.floor + 15, place[0], "middle") for place in labels)
+
+    def _every(self, places: Sequence[Label], step: int) -> list[Label]:
+        """Every so many of the labels, and the last, if need be instead of the one before it."""
+        drawn = list(places[::step])
+        if (len(places) - 1) % step == 0:
+            return drawn
+        kept = drawn if self._are_apart([drawn[-1], places[-1]]) else drawn[:-1]
+        return [*kept, places[-1]]
+
+    def _are_apart(self, labels: Sequence[Label]) -> bool:
+        return all(
+            self._middle_of(other) - self._middle_of(one)
+            >= (text_width(one[0]) + text_width(other[0])) / 2 + GAP
+            for one, other in pairwise(labels)
         )
+
+    def _middle_of(self, place: Label) -> float:
+        """Below the middle of the bar, as far as the label stays inside the plot."""
+        label, (left, width) = place
+        return min(left + width / 2, self.width - text_width(label) / 2)
 
     def draw_name(self, name: str) -> Markup:
         return text((self.left + self.width - RIGHT) / 2, HEIGHT - 6, name, "middle")
@@ -149,22 +169,30 @@ class HorizontalAxes:
     def __init__(self, width: int, scale: Scale, labels: Sequence[str]) -> None:
         self.width, self.scale, self.height = width, scale, rows_height(len(labels))
         self.left = min(max([text_width(label) for label in labels] + [0.0]) + 8, width * LABEL_SHARE)
+        self.labels, self.clipped = labels, clip_labels(labels, self.left - 8)
         self.floor = self.height - BOTTOM
 
     def length_of(self, value: float) -> float:
         return self.scale.share(value) * (self.width - self.left - RIGHT - 8)
 
     def draw_grid(self) -> Markup:
-        return join(self._draw_tick(tick) for tick in self.scale.ticks)
+        """A line at every tick, with its number where it does not touch another; 0 always has one."""
+        ticks = self.scale.ticks
+        each = self.length_of(ticks[0] + self.scale.step) - self.length_of(ticks[0])
+        widest = max(text_width(format_tick(tick)) for tick in ticks)
+        stride = math.ceil((widest + GAP) / each)
+        return join(
+            self._draw_tick(tick, is_named=round(tick / self.scale.step) % stride == 0) for tick in ticks
+        )
 
-    def _draw_tick(self, value: float) -> Markup:
+    def _draw_tick(self, value: float, *, is_named: bool) -> Markup:
         x = self.left + self.length_of(value)
         rule = line(x, 0, x, self.floor, "grid-line" if value else "axis")
-        return join([rule, text(x, self.floor + 15, format_tick(value), "middle")])
+        return join([rule, text(x, self.floor + 15, format_tick(value), "middle")]) if is_named else rule
 
-    def draw_label(self, n: int, label: str) -> Markup:
+    def draw_label(self, n: int) -> Markup:
         """n: the number of the row, from 0."""
-        return text(self.left - 6, n * ROW + ROW / 2 + 4, clip_text(label, self.left - 8), "end", title=label)
+        return text(self.left - 6, n * ROW + ROW / 2 + 4, self.clipped[n], "end", title=self.labels[n])
 
     def draw_name(self, name: str) -> Markup:
         return text((self.left + self.width - RIGHT) / 2, self.height - 6, name, "middle")

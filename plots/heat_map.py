@@ -6,7 +6,17 @@ from typing import Final
 
 from markupsafe import Markup
 
-from plots.svg import EMPTY, clip_text, coordinate, draw_both_widths, element, join, text, text_width
+from plots.svg import (
+    EMPTY,
+    clip_labels,
+    clip_text,
+    coordinate,
+    draw_both_widths,
+    element,
+    join,
+    text,
+    text_width,
+)
 
 CELL: Final = 26.0  # height
 TOP, BOTTOM, RIGHT = 20.0, 22.0, 8.0  # margins
@@ -65,18 +75,18 @@ def _draw_square(
             text(left + each * (n + 0.5), 14, clip_text(name, each), "middle", title=name)
             for n, name in enumerate(columns)
         ]
-        body = [
-            _draw_row(row, left=left, each=each, top=TOP + CELL * n, label=rows[n])
-            for n, row in enumerate(cells)
+        names = [
+            text(left - 6, TOP + CELL * (n + 0.5) + 4, clipped, "end", title=name)
+            for n, (name, clipped) in enumerate(zip(rows, clip_labels(rows, left - 8), strict=True))
         ]
-        return join([*head, *body, text((left + width - RIGHT) / 2, height - 6, x, "middle")])
+        body = [_draw_row(row, left=left, each=each, top=TOP + CELL * n) for n, row in enumerate(cells)]
+        return join([*head, *names, *body, text((left + width - RIGHT) / 2, height - 6, x, "middle")])
 
     return draw_both_widths(draw, height, description)
 
 
-def _draw_row(row: Sequence[Cell | None], *, left: float, each: float, top: float, label: str) -> Markup:
-    name = text(left - 6, top + CELL / 2 + 4, clip_text(label, left - 8), "end", title=label)
-    return join([name, *(_draw_cell(cell, left + each * n, top, each) for n, cell in enumerate(row))])
+def _draw_row(row: Sequence[Cell | None], *, left: float, each: float, top: float) -> Markup:
+    return join(_draw_cell(cell, left + each * n, top, each) for n, cell in enumerate(row))
 
 
 def _draw_cell(cell: Cell | None, x: float, y: float, width: float) -> Markup:

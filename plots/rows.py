@@ -36,10 +36,7 @@ def draw_estimates(labels: Sequence[str], *series: Sequence[Mark | None], x: str
 
     def draw(width: int) -> Markup:
         axes = HorizontalAxes(width, scale, shown)
-        dots = [
-            join([axes.draw_label(n, label), _draw_dots(axes, n, marks)])
-            for n, (label, marks) in enumerate(zip(shown, rows, strict=True))
-        ]
+        dots = [join([axes.draw_label(n), _draw_dots(axes, n, marks)]) for n, marks in enumerate(rows)]
         return join([axes.draw_grid(), *dots, axes.draw_name(x)])
 
     return draw_both_widths(draw, rows_height(len(shown)), description)
@@ -59,8 +56,8 @@ def _draw_horizontal_bars(
     def draw(width: int) -> Markup:
         axes = HorizontalAxes(width, scale, labels)
         bars = [
-            join([axes.draw_label(n, label), draw_row(axes, n, [marks[n] for marks in series])])
-            for n, label in enumerate(labels)
+            join([axes.draw_label(n), draw_row(axes, n, [marks[n] for marks in series])])
+            for n in range(len(labels))
         ]
         return join([axes.draw_grid(), *bars, axes.draw_name(x)])
 

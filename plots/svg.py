@@ -3,7 +3,8 @@
 Texts and titles are escaped here: an element is Markup, which Django's templates, too, insert as it is.
 """
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -96,3 +97,22 @@ def clip_text(words: str, width: float) -> str:
         if words == "…":
             break
     return words
+
+
+def clip_labels(labels: Sequence[str], width: float) -> list[str]:
+    """Labels of one axis, clipped at the end, or in the middle where they would read alike."""
+    clipped = [clip_text(label, width) for label in labels]
+    shown = Counter(clipped)
+    return [
+        _clip_middle(label, width) if short != label and shown[short] > 1 else short
+        for label, short in zip(labels, clipped, strict=True)
+    ]
+
+
+def _clip_middle(words: str, width: float) -> str:
+    """The beginning and the end of words that are too long, about as much of each."""
+    for kept in range(len(words) - 1, 1, -1):
+        short = f"{words[: (kept + 1) // 2].rstrip()}…{words[-(kept // 2) :].lstrip()}"
+        if text_width(short) <= width:
+            return short
+    return clip_text(words, width)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from plots.axes import VerticalAxes, fit_scale, fit_scale_around, fit_values
+from plots.axes import HorizontalAxes, Scale, VerticalAxes, fit_scale, fit_scale_around, fit_values
+from plots.svg import clip_labels, clip_text
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,27 @@ def test_labels_that_would_touch_are_skipped() -> None:
     axes = VerticalAxes(320, fit_scale(1), "share")
     drawn = axes.draw_uneven_labels(["110 M", "111 M", "900 M"], axes.slots_by_logarithm([110, 111, 900]))
     assert ("110 M" in drawn, "111 M" in drawn, "900 M" in drawn) == (True, False, True)
+
+
+def test_the_last_label_is_never_skipped() -> None:
+    axes = VerticalAxes(320, fit_scale(1), "share")
+    labels = ["< 0.001", "< 0.01", "< 0.05", "< 0.1", "< 0.25", "< 0.5", "< 1", "No p"]
+    drawn = axes.draw_labels(labels, axes.slots(len(labels)))
+    assert ">&lt; 0.001<" in drawn
+    assert ">No p<" in drawn
+    assert drawn.count("<text") < len(labels)
+
+
+def test_numbers_of_ticks_do_not_touch_and_one_is_0() -> None:
+    scale = Scale(1.0, 0.2, -0.6)
+    narrow, wide = (HorizontalAxes(width, scale, ["A rather long label"]).draw_grid() for width in (320, 640))
+    assert wide.count("<text") == wide.count("<line") == narrow.count("<line") == 9
+    assert narrow.count("<text") == 4
+    assert ">0<" in narrow
+
+
+def test_labels_that_begin_alike_are_clipped_in_the_middle() -> None:
+    labels = ["Quality assessor · chat-1", "Quality assessor · chat-2", "A person, on average, of all"]
+    one, other, third = clip_labels(labels, 100)
+    assert (one, other) == ("Quality…chat-1", "Quality…chat-2")
+    assert third == clip_text(labels[2], 100)
