@@ -12,6 +12,7 @@ from plots.svg import coordinate, dot, draw_both_widths, join, line, text, text_
 
 MOST_DOTS = 40  # more of them would touch each other
 ROW = 16.0  # height of a row of words
+SAMPLE = 20.0  # width of a sample of a line with its margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ def draw_steps(
                 axes.draw_limit(limit),
                 axes.draw_found(found) if found else svg.EMPTY,
                 # Last: words cover what crosses them.
-                *(axes.draw_words(mark.count, mark.name) for mark in (limit, found) if mark),
+                axes.draw_words(limit, "expected", *([found] if found else [])),
+                axes.draw_words(found, "curve c2", limit) if found else svg.EMPTY,
                 axes.draw_name(x),
             ]
         )
@@ -116,17 +118,34 @@ class _StepAxes(VerticalAxes):
         )
         return join([band, line(x, TOP, x, self.floor, "curve c2")])
 
-    def draw_words(self, count: float, words: str) -> Markup:
-        """Right of the line at `count`, or left of it if they would not fit; in the first row without the curve."""
-        x = self.x_of(count)
-        width = text_width(words)
-        fits = x + 5 + width <= self.width
-        start = x + 5 if fits else x - 5 - width
-        free = [y for y in self.free_rows if not self._is_crossed(start, start + width, y)]
-        y = (free or self.free_rows)[0]
+    def draw_words(self, mark: Limit | Found, kind: str, *others: Limit | Found) -> Markup:
+        """Beside its line, where neither the curve nor the lines of others cross the words.
+
+        Words without such a place beside it stand behind the last line, after a sample of their own. kind: of the line.
+        """
+        width, lines = text_width(mark.name), [self.x_of(other.count) for other in others]
+        own = self.x_of(mark.count)
+        beside = [own + 5, own - 5 - width]
+        behind = max([own, *lines]) + 5 + SAMPLE
+        places = [
+            (start, y)
+            for start in (*beside, behind)
+            for y in self.free_rows
+            if self._is_free(start, start + width, y, lines)
+        ]
+        start, y = places[0] if places else (max(0.0, min(beside[0], self.width - width)), self.free_rows[0])
         self.free_rows.remove(y)
-        written = text(x + 5, y, words, "start") if fits else text(x - 5, y, words, "end")
-        return svg.element('<g class="over">{}</g>', written)
+        sample = line(start - SAMPLE, y - 4, start - 5, y - 4, kind) if start == behind else svg.EMPTY
+        return svg.element('<g class="over">{}{}</g>', text(start, y, mark.name, "start"), sample)
+
+    def _is_free(self, start: float, end: float, baseline: float, lines: Sequence[float]) -> bool:
+        """Whether words fit here that neither the curve nor lines cross."""
+        fits = start >= self.left and end <= self.width
+        return (
+            fits
+            and not any(start - 3 < x < end + 3 for x in lines)
+            and not self._is_crossed(start, end, baseline)
+        )
 
     def _is_crossed(self, left: float, right: float, baseline: float) -> bool:
         """Whether the curve runs through words with this baseline, or through the space that dots beside it take."""

@@ -128,3 +128,16 @@ def test_words_of_steps_leave_the_curve_free() -> None:
 
     assert rows(flat) == [50, 66]  # the curve is at 22
     assert rows(falling)[0] < rows(falling)[1]
+
+
+@pytest.mark.parametrize("population", [100, 20])
+def test_no_line_crosses_words_of_steps(population: int) -> None:
+    """As in a batch whose sample has nothing wrong: its line is at 0, and the rule a little right of it."""
+    steps = [Step(count, 100.0 * 0.96**count, f"{count}") for count in range(population + 1)]
+    limit, found = Limit(15, "rule: at most 1 of 20"), Found(0, 0, 48, "this sample: 0 of 20")
+    drawn = draw_steps(steps, limit, found, x="wrong", y="%", description="Accepted?")
+    for plot in drawn.split("</svg>")[:-1]:
+        rule = float(re.findall(r'class="expected" x1="([\d.]+)"', plot)[0])
+        words = re.findall(r'"over"><text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)<', plot)
+        assert all(float(x) > rule or float(x) + svg.text_width(name) < rule for x, _y, name in words)
+        assert len({y for _x, y, _name in words}) == 2
