@@ -52,7 +52,7 @@ def tabulate_data(statistics: Statistics) -> Chart:
         )
         note = f"{note} {template % {'n': intcomma(derived)}}"
     head = ["", *(names[column.split] for column in columns)]
-    return Chart("table-1", _("What is in the data?"), note, head, rows)
+    return Chart("table-1", _("What is in the data?"), note, head, rows, has_units_by_row=True)
 
 
 def draw_actions_over_time(statistics: Statistics) -> Chart:

@@ -107,9 +107,8 @@ def tabulate_lengths(report: RunReport, lengths: Sequence[ConversationLength]) -
         "character counts as a word."
     ) % {"passed": intcomma(parts[0].conversations), "failed": intcomma(parts[1].conversations)}
     head = [_("median"), _("passed"), _("failed")]
-    return Chart(
-        "lengths", _("How much do participants write?"), note, head, rows if _any_texts(parts) else []
-    )
+    title = _("How much do participants write?")
+    return Chart("lengths", title, note, head, rows if _any_texts(parts) else [], has_units_by_row=True)
 
 
 def _any_texts(parts: Sequence[Lengths]) -> bool:

@@ -1,6 +1,7 @@
 """A chart: a question with its numbers as a table and, if a picture says more, a plot."""
 
 import itertools
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeGuard
@@ -10,6 +11,8 @@ from django.utils.translation import gettext as _
 
 Cell = str | int | float | None
 TOO_FEW: Final = 5  # items that a number rests on; with fewer it says little
+# "12", "0.62 (0.51 to 0.74)", "1.5e-05"
+FIGURE: Final = re.compile(r"[-−<≤≥]?\s?\d[\d,.]*(e[-+]?\d+)?( ?%)?( ?\(.*\))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +20,8 @@ class Chart:
     """name: in URLs. note: what the numbers rest on, with n. head, rows: the table. svg: empty without a plot.
 
     links: where the first cell of each row leads on a page; empty without links. decimals: of every number on a page;
-    None: as many as the numbers of the column have. faint: the rows that rest on too little.
+    None: as many as the numbers of the column have. faint: the rows that rest on too little. has_units_by_row: the
+    numbers of a row have the same unit and so the same decimals, not those of a column.
     """
 
     name: str
@@ -30,6 +34,7 @@ class Chart:
     links: Sequence[str] = ()
     decimals: int | None = None
     faint: Collection[int] = ()
+    has_units_by_row: bool = False
 
     @property
     def shown_rows(self) -> list[tuple[list[Cell], str]]:
@@ -37,17 +42,39 @@ class Chart:
 
         The first cell names the row, and a number in it stays as it is.
         """
-        columns = itertools.zip_longest(*self.rows)
-        decimals = [_decimals(column) if self.decimals is None else self.decimals for column in columns]
+        columns = [_decimals(column) for column in itertools.zip_longest(*self.rows)]
         shown = [
-            [_show(cell, decimals[n], is_name=n == 0) for n, cell in enumerate(row)] for row in self.rows
+            [
+                _show(cell, decimals, is_name=n == 0)
+                for n, (cell, decimals) in enumerate(zip(row, self._decimals_of(row, columns), strict=False))
+            ]
+            for row in self.rows
         ]
         return list(zip(shown, self.links or [""] * len(shown), strict=True))
+
+    def _decimals_of(self, row: Sequence[Cell], columns: Sequence[int]) -> Sequence[int]:
+        """The decimals of each cell. columns: those of each column."""
+        if self.decimals is not None:
+            return [self.decimals] * len(row)
+        return [_decimals(row)] * len(row) if self.has_units_by_row else columns
+
+    @property
+    def text_columns(self) -> set[int]:
+        """The columns that hold words, which are read from the left."""
+        columns = itertools.zip_longest(*self.rows)
+        return {n for n, column in enumerate(columns) if n == 0 or not all(map(_is_figure, column))}
+
+
+def _is_figure(cell: Cell) -> bool:
+    return not isinstance(cell, str) or not cell or FIGURE.fullmatch(cell) is not None
 
 
 def _show(cell: Cell, decimals: int, *, is_name: bool) -> Cell:
     if _is_plain(cell):
-        return number_format(cell, decimals, force_grouping=not is_name)
+        least = 10.0**-decimals
+        if 0 < cell < least / 2:
+            return f"< {number_format(least, decimals)}"
+        return number_format(round(cell, decimals) + 0.0, decimals, force_grouping=not is_name)  # no -0.0
     return number_format(cell, force_grouping=True) if isinstance(cell, int) and not is_name else cell
 
 

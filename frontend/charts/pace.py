@@ -64,7 +64,8 @@ def tabulate_waits(statistics: Statistics) -> Chart:
         "From sending a turn to the first candidates of the next; 0 s when they were made while it was written."
     )
     title = _("Do people wait for candidates?")
-    return Chart("waiting", title, note, ["", _("value")], rows if waits.turns else [])
+    head = ["", _("value")]
+    return Chart("waiting", title, note, head, rows if waits.turns else [], has_units_by_row=True)
 
 
 def _to_seconds(milliseconds: float | None) -> float | None:

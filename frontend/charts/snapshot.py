@@ -30,9 +30,8 @@ def tabulate_data(card: Card) -> Chart:
         ],
     ]
     note = "" if is_labelled else _add_choices(columns, rows)
-    return Chart(
-        "table-1", _("What is in it?"), note, ["", *(names[column["split"]] for column in columns)], rows
-    )
+    head = ["", *(names[column["split"]] for column in columns)]
+    return Chart("table-1", _("What is in it?"), note, head, rows, has_units_by_row=True)
 
 
 def _add_choices(columns: Sequence[Card], rows: list[list[Cell]]) -> str:

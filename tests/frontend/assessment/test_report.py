@@ -16,7 +16,7 @@ from accounts.models import User
 from annotation.project_setup.services import create_project
 from assessment.management.commands.assessment_report import _p_text
 from assessment.setup.models import AssessmentSettings
-from frontend.charts.chart import Chart
+from frontend.charts.chart import Cell, Chart
 from frontend.pages.assessment.report import CHARTS
 from projects.models import Project
 from tests.assessment.rating_files import (
@@ -68,6 +68,26 @@ def test_the_first_line_counts_the_systems_that_the_best_one_beats(client: Clien
 def test_numbers_of_a_column_have_the_same_decimals() -> None:
     chart = Chart("x", "Title", "Note", ["name", "r", "n"], [["a", 1.0, 3], ["b", 0.982, None]])
     assert chart.shown_rows == [(["a", "1.000", "3"], ""), (["b", "0.982", None], "")]
+
+
+def test_numbers_of_a_row_with_its_own_unit_have_the_same_decimals() -> None:
+    rows: list[list[Cell]] = [["characters", 18.3, 20.25], ["share (%)", 56.7, None], ["turns", 3, 4]]
+    chart = Chart("x", "Title", "Note", ["", "train", "test"], rows, has_units_by_row=True)
+    assert [row for row, _link in chart.shown_rows] == [
+        ["characters", "18.30", "20.25"],
+        ["share (%)", "56.7", None],
+        ["turns", "3", "4"],
+    ]
+
+
+def test_small_numbers_are_neither_zero_nor_negative_zero() -> None:
+    chart = Chart("x", "Title", "Note", ["", "p", "r"], [["a", 0.0004, -0.0004]], decimals=3)
+    assert chart.shown_rows == [(["a", "< 0.001", "0.000"], "")]
+
+
+def test_only_columns_of_numbers_are_aligned_as_numbers() -> None:
+    rows = [["a", "0.62 (0.51 to 0.74)", "passed", "1.5e-05", None, 3], ["b", None, "failed", "0.01", "x", 4]]
+    assert Chart("x", "Title", "Note", list("abcdef"), rows).text_columns == {0, 2, 4}
 
 
 def test_numbers_are_grouped_but_those_that_name_a_row_are_not() -> None:
