@@ -18,6 +18,7 @@ from plots.rows import draw_estimates
 
 Words = Mapping[str, str]
 BLANK_ABOVE: Final = 0.1  # p of the cells of the heat map that stay blank (Figure 3 of the paper)
+P_DIGITS: Final = 4
 SERIES: Final = 6  # colours
 
 
@@ -79,19 +80,21 @@ def draw_significance(report: RunReport) -> Chart:
     if any(cell for row in cells for cell in row):
         svg = heat_map.draw_heat_map(systems, cells, x=_("significantly worse system"), description=title)
     rows: list[list[Cell]] = [
-        [row, *(round_value(p.get((row, column)), 4) for column in systems)] for row in systems
+        [row, *(round_value(p.get((row, column)), P_DIGITS) for column in systems)] for row in systems
     ]
     note = _(
         "p that the system of the row is not better than that of the column: one-sided Mann-Whitney test on the mean "
-        "standardised score of each dialogue. The darker, the smaller p; cells with p > 0.1 stay blank."
+        "standardised score of each dialogue. The stronger the colour, the smaller p; cells with p > 0.1 stay blank."
     )
-    return Chart("significance", title, note, [_("better ↓ · worse →"), *systems], rows, svg)
+    return Chart(
+        "significance", title, note, [_("better ↓ · worse →"), *systems], rows, svg, decimals=P_DIGITS
+    )
 
 
 def _significance(better: str, worse: str, p: float | None) -> heat_map.Cell | None:
     if p is None or p > BLANK_ABOVE:
         return None
-    return heat_map.Cell(1 - p / BLANK_ABOVE, f"{better} > {worse}: p = {p:.4f}")
+    return heat_map.Cell(1 - p / BLANK_ABOVE, f"{better} > {worse}: p = {p:.{P_DIGITS}f}")
 
 
 def tabulate_correlations(report: RunReport, words: Words) -> Chart:
@@ -190,7 +193,7 @@ def _conclude_from_pair(pair: RunPair, reports: Sequence[RunReport]) -> str:
 
 def _same_conclusions(pair: RunPair) -> str:
     shares = [
-        f"p < {level:g}: {'–' if same.share is None else format(same.share, '.0%')} "
+        f"p < {level:g}: {'–' if same.share is None else f'{100 * same.share:.0f} %'} "
         + ngettext("of %(n)s pair", "of %(n)s pairs", same.n) % {"n": intcomma(same.n)}
         for level, same in pair.replication.same_conclusions.items()
     ]
