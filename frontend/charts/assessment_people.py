@@ -109,7 +109,7 @@ def draw_agreement(report: RunReport) -> Chart:
     table = report.ratings.dialogues
     passed = table.of_participants(report.passed)
     series = [pair_correlations(table, report.z, rows) for rows in (passed, ~passed)]
-    edges = np.round(np.arange(-1.0, 1.0 + R_STEP / 2, R_STEP), 1)
+    edges = np.round(np.arange(-1.0, 1.0 + R_STEP / 2, R_STEP), 1) + 0.0  # no -0.0
     counts = [np.histogram(found, bins=edges)[0].tolist() for found in series]
     labels = [f"{edge:.1f}" for edge in edges[:-1]]
     names = [_("passed"), _("failed")]
