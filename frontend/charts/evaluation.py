@@ -50,7 +50,8 @@ GROUPS: Final = {
     "by_language": gettext_lazy("Where does it rank well, by language?"),
     "by_action": gettext_lazy("Where does it rank well, by what people did?"),
 }
-DIGITS = 4
+DIGITS = 4  # in files
+SHOWN_DIGITS: Final = 3  # on pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class ReportedEstimate:
     n: int
 
     def __str__(self) -> str:
-        return f"{self.value:.3f}"
+        return f"{self.value:.{SHOWN_DIGITS}f}"
 
     @property
     def interval(self) -> str:
@@ -172,7 +173,14 @@ def draw_comparison(rows: Sequence[Evaluation]) -> Chart:
     ]
     note = f"{_turns(max([row.report.get('n_turns') or 0 for row in rows] + [0]))} · {_('lines: 95 % intervals')}"
     return Chart(
-        "p-at-1", title, note, estimate_head(_("model"), _("measure")), cells, svg, _names(RANKED_BY)
+        "p-at-1",
+        title,
+        note,
+        estimate_head(_("model"), _("measure")),
+        cells,
+        svg,
+        _names(RANKED_BY),
+        decimals=SHOWN_DIGITS,
     )
 
 
@@ -220,7 +228,16 @@ def draw_ranking(report: Figures) -> Chart:
         if (estimate := find_estimate(figures, "baselines", key))
     ]
     n = figures.get("n_turns") or 0
-    return Chart("ranking", title, _intervals(n), estimate_head(_("measure")), rows, svg, _names(RANKED_BY))
+    return Chart(
+        "ranking",
+        title,
+        _intervals(n),
+        estimate_head(_("measure")),
+        rows,
+        svg,
+        _names(RANKED_BY),
+        decimals=SHOWN_DIGITS,
+    )
 
 
 def get_figure(figures: Figures, *path: str) -> Any:
@@ -242,7 +259,9 @@ def draw_pairs(report: Figures) -> Chart:
         if (estimate := find_estimate(figures, PAIRED_BY[name], key))
     ]
     note = _("human: what was sent; model: another candidate; random: a reply of another dialogue")
-    return Chart("pairs", title, note, estimate_head(_("pair")), rows, svg, _names(RANKED_BY))
+    return Chart(
+        "pairs", title, note, estimate_head(_("pair")), rows, svg, _names(RANKED_BY), decimals=SHOWN_DIGITS
+    )
 
 
 def draw_group(report: Figures, name: str) -> Chart:
@@ -260,7 +279,14 @@ def draw_group(report: Figures, name: str) -> Chart:
     ]
     n = sum(figures.get("n_turns") or 0 for figures in groups.values())
     return Chart(
-        name.replace("_", "-"), title, _intervals(n), estimate_head("P@1"), rows, svg, _names(RANKED_BY)
+        name.replace("_", "-"),
+        title,
+        _intervals(n),
+        estimate_head("P@1"),
+        rows,
+        svg,
+        _names(RANKED_BY),
+        decimals=SHOWN_DIGITS,
     )
 
 

@@ -10,7 +10,8 @@ from plots.marks import Mark
 from preference.evaluators.catalogue import KINDS, run_title
 from preference.evaluators.models import ScoringRun
 
-DIGITS = 4  # of a score
+DIGITS = 4  # of a score in files
+SHOWN_DIGITS = 3  # on pages
 
 
 def draw_histogram(run: ScoringRun) -> Chart:
@@ -29,4 +30,5 @@ def draw_histogram(run: ScoringRun) -> Chart:
         head=[_("from"), _("to"), _("rows")],
         rows=[[round(low, DIGITS), round(high, DIGITS), n] for low, high, n in bins],
         svg=svg if bins else "",
+        decimals=SHOWN_DIGITS,
     )

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from frontend.charts.chart import Cell, Chart, add_few, interval_head, rows_with_few
-from frontend.charts.evaluation import DIGITS, ReportedEstimate, find_estimate
+from frontend.charts.evaluation import DIGITS, SHOWN_DIGITS, ReportedEstimate, find_estimate
 from plots.marks import Mark
 from plots.rows import draw_estimates
 from plots.scatter import Place, draw_places
@@ -88,6 +88,7 @@ def _draw_correlations(report: Report, titles: Titles) -> Chart:
             x="Spearman ρ",
             description=title,
         ),
+        decimals=SHOWN_DIGITS,
     )
 
 
@@ -133,6 +134,7 @@ def _draw_differences(report: Report, titles: Titles) -> Chart | None:
             x="Δρ",
             description=title,
         ),
+        decimals=SHOWN_DIGITS,
     )
 
 
@@ -173,6 +175,7 @@ def _draw_people(report: Report, titles: Titles) -> Chart | None:
             x="Spearman ρ",
             description=title,
         ),
+        decimals=SHOWN_DIGITS,
     )
 
 
@@ -214,6 +217,7 @@ def _draw_labels(report: Report, titles: Titles) -> Chart | None:
         head=["", "n", *_measure_head(LABEL_MEASURES), _("κ with a person")],
         rows=cells,
         faint=faint,
+        decimals=SHOWN_DIGITS,
     )
 
 
@@ -237,6 +241,7 @@ def _draw_position_bias(report: Report, titles: Titles) -> Chart | None:
             ]
             for figures in rows
         ],
+        decimals=SHOWN_DIGITS,
     )
 
 
@@ -258,6 +263,7 @@ def _draw_points(name: str, title: str, places: Sequence[Place]) -> Chart:
         head=[_("people's score"), _("its score"), ""],
         rows=[[round(place.x, DIGITS), round(place.y, DIGITS), place.title] for place in places],
         svg=draw_places(places, x=_("people's score"), y=_("its score"), description=title),
+        decimals=SHOWN_DIGITS,
     )
 
 
@@ -282,6 +288,7 @@ def _draw_systems(report: Report, titles: Titles) -> Chart:
             x="Spearman ρ",
             description=title,
         ),
+        decimals=SHOWN_DIGITS,
     )
 
 

@@ -13,7 +13,8 @@ from plots.marks import Mark
 from preference.runs.selectors import Curve, Point
 
 POINTS = 48  # more would touch on a narrow screen
-DIGITS = 4
+DIGITS = 4  # in files
+SHOWN_DIGITS = 3  # on pages
 
 
 def draw_loss(curve: Curve) -> Chart:
@@ -54,8 +55,8 @@ def draw_held_out(curve: Curve) -> Chart:
     ]
     losses = [held_out_loss(), _("NLL of the human reply"), _("ranking")]
     head = [_("step"), _("epoch"), *losses, *names]
-    note = _("Turns of the split “valid”, by preference score among all candidates shown.")
-    return Chart("ranking", title, note, head, rows, svg, names)
+    note = _("Turns held out for validation, by preference score among all candidates shown.")
+    return Chart("ranking", title, note, head, rows, svg, names, decimals=SHOWN_DIGITS)
 
 
 def is_validated(curve: Curve) -> bool:
@@ -87,7 +88,7 @@ def _draw(
 def _mark(point: Point, name: str, value: float | None) -> Mark | None:
     if value is None:
         return None
-    return Mark(value, f"{_('step %(steps)s') % {'steps': _span(point)}} · {name} {value:.3f}")
+    return Mark(value, f"{_('step %(steps)s') % {'steps': _span(point)}} · {name} {value:.{SHOWN_DIGITS}f}")
 
 
 def _note(points: Sequence[Point], *, is_joint: bool) -> str:
