@@ -7,7 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from frontend.charts.chart import Cell, Chart, round_value
-from frontend.charts.training import DIGITS, POINTS, held_out_loss, p_at_1
+from frontend.charts.training import DIGITS, POINTS, SHOWN_DIGITS, held_out_loss, p_at_1
+from frontend.pages.learning.training_form import describe_recipe
 from plots.lines import draw_lines
 from plots.marks import Mark
 from preference.runs.models import TrainingRun
@@ -39,24 +40,18 @@ def tabulate_results(curves: Sequence[RunCurve]) -> Chart:
     ]  # fmt: skip
     rows: list[list[Cell]] = [
         [
-            run_name(curve.run), _recipe(curve.run), curve.steps, round(curve.loss, DIGITS),
+            run_name(curve.run), describe_recipe(curve.run), curve.steps, round(curve.loss, DIGITS),
             _figure(curve.last, "loss"), _figure(curve.lowest_loss, "loss"), _step(curve.lowest_loss),
             _figure(curve.last, "p_at_1"), _figure(curve.highest_p_at_1, "p_at_1"), _step(curve.highest_p_at_1),
         ]
         for curve in curves
     ]  # fmt: skip
     note = _("Losses in nats. A training without figures on held-out turns was not validated.")
-    return Chart("results", _("How do they end?"), note, head, rows)
+    return Chart("results", _("How do they end?"), note, head, rows, decimals=SHOWN_DIGITS)
 
 
 def run_name(run: TrainingRun) -> str:
     return _("Training %(n)d") % {"n": run.number}
-
-
-def _recipe(run: TrainingRun) -> str:
-    changes = ", ".join(f"{name}={value}" for name, value in run.changes.items())
-    parts = [run.recipe, *(["LoRA"] if run.is_lora else []), *([changes] if changes else [])]
-    return " · ".join(parts)
 
 
 def _figure(validation: Validation | None, name: str) -> float | None:
@@ -106,13 +101,13 @@ def _draw(
         for at, end in enumerate(ends)
         if any(column[at] is not None for column in columns)
     ]
-    return Chart(name, title, _note(measure, ends), [x, *names], rows, svg, names)
+    return Chart(name, title, _note(measure, ends), [x, *names], rows, svg, names, decimals=SHOWN_DIGITS)
 
 
 def _mark(end: int, name: str, value: float | None) -> Mark | None:
     if value is None:
         return None
-    return Mark(value, f"{name} · {_('step %(steps)s') % {'steps': end}}: {value:.3f}")
+    return Mark(value, f"{name} · {_('step %(steps)s') % {'steps': end}}: {value:.{SHOWN_DIGITS}f}")
 
 
 def _note(measure: str, ends: Sequence[int]) -> str:

@@ -9,9 +9,10 @@ from django.utils.translation import gettext as _
 
 from dialogues.models import Split
 from frontend.charts.evaluation import ReportedEstimate
-from frontend.pages.learning.training_form import source_name
+from frontend.pages.learning.training_form import describe_recipe, source_name
 from frontend.ui.questions import judged_titles
 from generation.models import Generator
+from preference.runs.models import TrainingRun
 from projects.models import Project
 
 register = template.Library()
@@ -21,6 +22,12 @@ register = template.Library()
 def base_name(source: str) -> str:
     """The name of an unregistered base model: a folder or a Hub id."""
     return source_name(source)
+
+
+@register.filter
+def recipe(run: TrainingRun) -> str:
+    """What a training was made with, in words."""
+    return describe_recipe(run)
 
 
 @register.filter

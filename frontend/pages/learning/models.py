@@ -36,8 +36,8 @@ from frontend.charts.evaluation import (
 )
 from frontend.charts.files import chart_file, json_file
 from frontend.pages.learning.evaluations import EvaluationForm
-from frontend.pages.learning.training import settings_of_run, snapshot_url, trainable_project
-from frontend.pages.learning.training_form import SETTINGS, describe_setting
+from frontend.pages.learning.training import snapshot_url, trainable_project
+from frontend.pages.learning.training_form import SETTINGS, describe_setting, settings_of_run
 from frontend.pages.requests import posted_uuid, signed_in
 from generation.selectors import generators_from_others, projects_sharing
 from jobs.models import LIVE_STATES, JobState

@@ -22,9 +22,8 @@ from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.learning.evaluator_training import chosen_kind, evaluator_new, kind_links, model_states
 from frontend.pages.learning.training_form import (
     TrainingForm,
-    describe_setting,
     forecast,
-    named_settings,
+    settings_of_run,
     source_name,
 )
 from frontend.pages.requests import signed_in
@@ -215,13 +214,6 @@ def _run_context(run: TrainingRun) -> dict[str, Any]:
         "base": run.parent.slug if run.parent else source_name(run.base) or _("from scratch"),
         "snapshot_url": snapshot_url(run.project.slug, run.snapshot_id),
     }
-
-
-def settings_of_run(run: TrainingRun, settings: dict[str, Any]) -> list[tuple[str, str]]:
-    """Settings of a recipe, in words if it is a joint one."""
-    if run.kind == ModelKind.JOINT:
-        return named_settings(settings)
-    return [(name, describe_setting(name, value)) for name, value in settings.items()]
 
 
 def snapshot_url(slug: str, snapshot_id: UUID) -> str:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 from accounts.models import User
 from preference.data.models.snapshots import Snapshot
 from preference.data.selectors.snapshots import held_out_split, usable_snapshots
+from preference.registry.models import ModelKind
 from preference.registry.selectors.bases import BaseModel, selectable_bases
 from preference.runs.models import TrainingRun
 from preference.runs.services.trainings import setting_arguments
@@ -220,13 +221,29 @@ def describe_setting(name: str, value: Any) -> str:
     return str(VALUES.get(value, value)) if isinstance(value, str) else f"{value:g}"
 
 
-def named_settings(values: dict[str, Any]) -> list[tuple[str, str]]:
+def named_settings(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Settings of a recipe in words, in the order of the form."""
     return [
         (str(label), describe_setting(name, values[name]))
         for name, label in SETTINGS.items()
         if name in values
     ]
+
+
+def settings_of_run(run: TrainingRun, settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Settings of a recipe, in words if it is a joint one."""
+    if run.kind == ModelKind.JOINT:
+        return named_settings(settings)
+    return [(name, describe_setting(name, value)) for name, value in settings.items()]
+
+
+def describe_recipe(run: TrainingRun) -> str:
+    """Its name, and the settings that differ from it: "quick · LoRA · Epochs: 2"."""
+    changes = [
+        _("%(setting)s: %(value)s") % {"setting": name, "value": value}
+        for name, value in settings_of_run(run, run.changes)
+    ]
+    return " · ".join([run.recipe, *(["LoRA"] if run.is_lora else []), *changes])
 
 
 def base_name(base: BaseModel) -> str:
