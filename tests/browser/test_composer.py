@@ -85,6 +85,29 @@ def test_alt_with_a_digit_picks_over_any_text_and_undo_brings_it_back(bench: Ben
     expect(bench.field).to_have_value("3 cats")
 
 
+def test_undoing_a_pick_brings_back_what_the_text_was_made_from(bench: Bench) -> None:
+    candidates = bench.says_and_waits(OPENING)
+    bench.press("5", "End").type(" I would go mad.")
+    expect(bench.note).to_contain_text("from 5")
+    bench.press("Alt+4")
+    expect(bench.field).to_have_value(candidates[3])
+    bench.press("Control+z")
+    expect(bench.field).to_have_value(f"{candidates[4]} I would go mad.")
+    expect(bench.note).to_contain_text("from 5")
+    bench.type(" Really.")
+    expect(bench.field).to_have_value(f"{candidates[4]} I would go mad. Really.")
+    bench.press("Control+z", "Control+y", "Alt+4", "Control+z", "Control+Shift+z")
+    expect(bench.field).to_have_value(candidates[3])
+    expect(bench.note).to_contain_text("from 4")
+
+
+def test_undoing_a_pick_brings_back_words_of_ones_own(bench: Bench) -> None:
+    bench.says_and_waits(OPENING)
+    bench.type("My own words").press("Alt+4", "Control+z")
+    expect(bench.field).to_have_value("My own words")
+    expect(bench.note).not_to_contain_text("from")
+
+
 def test_a_digit_in_a_cleared_input_picks(bench: Bench) -> None:
     candidates = bench.says_and_waits(OPENING)
     bench.press("3", "Escape", "3")

@@ -111,6 +111,8 @@ export class Composer {
   pristine = true;
   /** @type {Source | null} the source of a text that was emptied; undo typing brings both back */
   #emptied = null;
+  /** @type {Map<string, Source | null>} of texts that were put there or replaced as a whole: undo typing returns to them */
+  #sources = new Map();
   /** @type {number | null} the place of what was picked last, a candidate or an idea */
   #picked = null;
   /** The digits pressed so far in an untouched field: they pick, and become text when the person types on. */
@@ -151,6 +153,7 @@ export class Composer {
     if (this.field.value !== text) this.field.value = text; // the caret stays where it is in the same text
     this.source = source;
     this.#emptied = null;
+    this.#sources.clear();
     this.#picked = null;
     this.#digits = "";
     this.pristine = true;
@@ -172,6 +175,7 @@ export class Composer {
   fill(text, source = null, place = null) {
     this.#replace(text);
     this.source = source;
+    this.#sources.set(text, source);
     this.#picked = place;
     if (Number(this.#digits.at(-1)) - 1 !== place) this.#digits = ""; // picked in another way
     this.pristine = place !== null;
@@ -190,6 +194,7 @@ export class Composer {
 
   /** Replace the text as if it was typed, so that the browser's undo works. @param {string} text */
   #replace(text) {
+    this.#sources.set(this.field.value, this.source);
     this.#filling = true;
     this.field.focus();
     this.field.select();
@@ -218,9 +223,18 @@ export class Composer {
     if (this.#filling) return;
     this.pristine = false;
     if (!this.field.value) this.#empty();
-    else if (event.inputType.startsWith("history") && !this.source) this.source = this.#emptied;
+    else if (event.inputType.startsWith("history")) this.#restoreSource();
     this.show();
     this.options.onChange("typed");
+  }
+
+  /** Undo typing returned to an earlier text, which the browser selects as a whole if it was replaced as a whole. */
+  #restoreSource() {
+    const { value, selectionStart, selectionEnd } = this.field;
+    const known = this.#sources.get(value);
+    if (known !== undefined) this.source = known;
+    else this.source ??= this.#emptied;
+    if (selectionStart === 0 && selectionEnd === value.length) this.#toEnd(); // the next key adds to it
   }
 
   /** @param {KeyboardEvent} event */
@@ -268,6 +282,7 @@ export class Composer {
     this.#digits = "";
     this.#replace(digits);
     this.source = null;
+    this.#sources.set(digits, null);
     this.#picked = null;
     this.show();
   }
