@@ -166,6 +166,20 @@ def test_the_page_says_what_goes_and_deletes_with_a_reason(
     assert "was deleted on" in gone.text
 
 
+def test_the_list_says_that_a_search_failed_and_how_to_start_it_again(
+    private: Dialogue, quality: Project, mara: User, client: Client
+) -> None:
+    client.force_login(mara)
+    job = delete_dialogue(dialogue=private, actor=mara, reason=REASON).job
+    assert job is not None
+    assert "Searching exports and snapshots" in client.get("/p/quality/dialogues/deleted/").text
+    Job.objects.filter(pk=job.pk).update(state=JobState.FAILED)
+    listed = client.get("/p/quality/dialogues/deleted/").text
+    assert "Searching exports and snapshots" not in listed
+    assert "The search of exports and snapshots failed: open it and start it again" in listed
+    assert f'href="/p/quality/jobs/{job.pk}/"' in listed
+
+
 def test_the_api_previews_and_deletes(
     private: Dialogue, quality: Project, mara: User, client: Client
 ) -> None:

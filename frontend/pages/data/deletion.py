@@ -20,6 +20,7 @@ from dialogues.models import DeletedDialogue
 from dialogues.selectors import deletable_dialogue_for, deletion_for, deletions_of, dialogue_not_found
 from dialogues.services.deleting import MAX_REASON, WORDS, delete_dialogue, deletion_preview
 from frontend.pages.requests import signed_in
+from jobs.models import JobState
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -29,7 +30,7 @@ STAYS: Final[Mapping[str, str | Promise]] = {
     "held": gettext_lazy("People who have it open now: they lose what they have not sent"),
     "judged": gettext_lazy("Places in judged samples: the verdict stays, and shows “deleted dialogue”"),
     "snapshots": gettext_lazy(
-        "Snapshots that are searched: one that contains it is closed until you remove its files"
+        "Snapshots to search (one that contains the dialogue is closed until you remove its files)"
     ),
 }
 
@@ -93,7 +94,12 @@ def deleted_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _describe(project: Project, row: DeletedDialogue) -> dict[str, Any]:
     result = row.job.result if row.job else {}
-    return {"deleted": row, "exports": result.get("exports"), "snapshots": result.get("snapshots")}
+    return {
+        "deleted": row,
+        "exports": result.get("exports"),
+        "snapshots": result.get("snapshots"),
+        "has_failed": row.job is not None and row.job.state == JobState.FAILED,
+    }
 
 
 urlpatterns = [
