@@ -139,6 +139,12 @@ class BackendError(Exception):
         return f"{self.cause} {self.remedy}".strip()
 
 
+def end_sentence(error: Exception) -> str:
+    """What follows a sentence about the error: a colon and its message, if it has one, and a full stop."""
+    message = str(error).strip().rstrip(".")
+    return f": {message}." if message else "."
+
+
 @runtime_checkable
 class Backend(Protocol):
     """A source of replies. `version` (model id + revision or hash) is logged with every candidate."""

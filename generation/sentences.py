@@ -43,9 +43,9 @@ SENTENCES = (
 )
 PATTERNS = (
     gettext_noop("The model server did not answer within %(seconds)s seconds."),
-    gettext_noop("The model server at %(address)s cannot be reached, or closed the connection: %(cause)s"),
     gettext_noop("The model server's answer is larger than %(size)s KiB."),
-    # The rest is ": " with what the server wrote, or a full stop.
+    # The rest is ": " with what the server or the connection said, or a full stop.
+    gettext_noop("The model server at %(address)s cannot be reached, or closed the connection%(rest)s"),
     gettext_noop("The model server is busy or failed (HTTP %(status)s)%(rest)s"),
     gettext_noop("The model server refuses the request (HTTP %(status)s)%(rest)s"),
     gettext_noop("The model server answered with HTTP %(status)s%(rest)s"),

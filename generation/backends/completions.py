@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from generation.protocol import BackendError
+from generation.protocol import BackendError, end_sentence
 
 logger = logging.getLogger(__name__)
 
@@ -215,8 +215,7 @@ class Completions:
 
 def _unreachable(url: str, error: Exception) -> BackendError:
     return BackendError(
-        f"The model server at {url} cannot be reached, or closed the connection: "
-        f"{str(error) or type(error).__name__}",
+        f"The model server at {url} cannot be reached, or closed the connection{end_sentence(error)}",
         "Start it, or correct its address.",
         retryable=True,
     )

@@ -127,8 +127,8 @@ def _break(collection: Any) -> None:
     rows = CollectedDialogue.objects.filter(collection=collection, system__name="short-bot")
     rows.update(
         state=CollectedState.MISSING,
-        error="The service at http://127.0.0.1:9000 cannot be reached, or broke off: ConnectError Start it, or correct "
-        "its address.",
+        error="The service at http://127.0.0.1:9000 cannot be reached, or broke off. Start it, or correct its "
+        "address.",
     )
 
 

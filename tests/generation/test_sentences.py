@@ -9,6 +9,7 @@ from django.utils import translation
 
 import generation.backends
 from generation.models import CandidateRequest, RequestState
+from generation.protocol import end_sentence
 from generation.selectors import describe_request, translate_sentences
 from generation.sentences import OF_FILES, PATTERNS, SENTENCES
 from projects.models import Project
@@ -48,7 +49,7 @@ def test_what_differs_in_a_sentence_stays_as_it_is() -> None:
     cause = f"The model server at {address} cannot be reached, or closed the connection: refused."
     with translation.override("zh-hans"):
         shown = translate_sentences(f"{cause} Start it, or correct its address.")
-    assert shown == f"无法连接位于 {address} 的模型服务器，或连接被其关闭：refused. 请启动它，或更正其地址。"
+    assert shown == f"无法连接位于 {address} 的模型服务器，或连接被其关闭: refused. 请启动它，或更正其地址。"
 
 
 def test_a_chinese_reader_gets_chinese(project: Project) -> None:
@@ -65,3 +66,11 @@ def test_a_chinese_reader_gets_chinese(project: Project) -> None:
     assert told["error"].isascii() is False
     assert told["remedy"] == "请重试。"
     assert told["failures"] == ["Something that nobody translated."]
+
+
+@pytest.mark.parametrize(
+    ("error", "end"),
+    [(OSError(), "."), (OSError("refused"), ": refused."), (OSError("It is away."), ": It is away.")],
+)
+def test_a_sentence_about_an_error_ends_with_its_message_and_a_full_stop(error: OSError, end: str) -> None:
+    assert end_sentence(error) == end

@@ -20,7 +20,7 @@ import httpx
 from assessment.systems.connectors.event_loop import run_in_loop
 from assessment.systems.connectors.protocol import Conversation, Question, SystemReply
 from generation.backends.replies import replace_surrogates
-from generation.protocol import BackendError
+from generation.protocol import BackendError, end_sentence
 
 MAX_BODY: Final = 1 << 20  # bytes
 MAX_HANDLE: Final = 500  # characters
@@ -84,8 +84,7 @@ class HTTPConnector:
             ) from error
         except (httpx.TransportError, httpx.DecodingError) as error:
             raise BackendError(
-                f"The service at {self._address} cannot be reached, or broke off: "
-                f"{str(error) or type(error).__name__}",
+                f"The service at {self._address} cannot be reached, or broke off{end_sentence(error)}",
                 "Start it, or correct its address.",
                 retryable=True,
             ) from error

@@ -24,7 +24,7 @@ SENTENCES: Final = (
 )
 PATTERNS: Final = (
     gettext_noop("The service did not answer %(action)s within %(seconds)s seconds."),
-    gettext_noop("The service at %(address)s cannot be reached, or broke off: %(cause)s"),
+    gettext_noop("The service at %(address)s cannot be reached, or broke off%(rest)s"),
     gettext_noop("The answer of the service is larger than %(size)s KiB."),
     gettext_noop("The service answered %(action)s with HTTP %(status)s."),
     gettext_noop("The service forgot the conversation (HTTP %(status)s)."),
