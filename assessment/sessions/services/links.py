@@ -90,8 +90,9 @@ def _check_parameters(names: Mapping[str, str], sent: Mapping[str, str]) -> None
     if "participant" not in sent:
         raise Refusal(
             "link_incomplete",
-            _("The link does not say who you are: “%(name)s” is missing.") % {"name": names["participant"]},
-            _("Open the study again from the page that sent you here."),
+            _("This link is incomplete."),
+            _("Open the study again from the page that sent you here. The link must contain “%(name)s”.")
+            % {"name": names["participant"]},
             status=400,
         )
     if any(len(value) > MAX_LENGTH or CONTROL.search(value) for value in sent.values()):

@@ -114,8 +114,8 @@ def test_the_link_after_the_end_shows_the_code_again(study: Project, run: Run, a
 @pytest.mark.parametrize(
     ("query", "says"),
     [
-        ("?PROLIFIC_PID=", "The link does not say who you are"),
-        ("?STUDY_ID=s1", "The link does not say who you are"),
+        ("?PROLIFIC_PID=", "This link is incomplete"),
+        ("?STUDY_ID=s1", "This link is incomplete"),
         ("?PROLIFIC_PID=" + "a" * 201, "This link was changed"),
         ("?PROLIFIC_PID=a%00b", "a character that no name can have"),
         ("?PROLIFIC_PID=bob&key=made-up", "This link was changed"),
