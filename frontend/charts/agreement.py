@@ -1,6 +1,6 @@
 """Agreement of annotators: charts of the stored statistics of a labelling project."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final
@@ -59,7 +59,7 @@ class StoredStatistics:
         return {name: figures[name] for name in sorted(figures, key=order.index)}
 
 
-def names_by_person(people: Collection[int]) -> dict[int, str]:
+def names_by_person(people: Iterable[int]) -> dict[int, str]:
     """Display names by person id, with the sign-in name where two people share one."""
     rows = {row.pk: row for row in User.objects.filter(pk__in=people)}
     names = [row.shown_name for row in rows.values()]

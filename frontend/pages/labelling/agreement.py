@@ -1,6 +1,6 @@
 """Statistics of a labelling project: each plot and table answers the question that is its title."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +13,7 @@ from django.urls import path
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from accounts.models import User
 from annotation.labelling.selectors.helpdesk import (
     labelled_dialogues,
     nugget_collection,
@@ -168,7 +169,16 @@ def _dialogue_rows(
         collection,
         collection.score(patience=statistics.numbers["uch"]["L"], alpha=statistics.numbers["uch"]["alpha"]),
     )
+    names = _names_by_username({one["annotator"] for row in scored for one in row["annotators"]})
+    for row in scored:
+        row["annotators"] = [{**one, "annotator": names[one["annotator"]]} for one in row["annotators"]]
     return [{"pk": key, **one} for key, one in zip(keys, scored, strict=True)][::-1]
+
+
+def _names_by_username(usernames: Collection[str]) -> dict[str, str]:
+    people = dict(User.objects.filter(username__in=usernames).values_list("username", "pk"))
+    names = names_by_person(people.values())
+    return {username: names[key] for username, key in people.items()}
 
 
 def download_chart(request: HttpRequest, project: Project, name: str, suffix: str) -> HttpResponse:

@@ -138,6 +138,15 @@ def test_an_unknown_file_is_not_found(erics: Client, labelled: Project, name: st
     assert erics.get(PAGE + name).status_code == 404
 
 
+def test_dialogues_name_people_as_the_other_tables_do(erics: Client, labelled: Project) -> None:
+    for person in User.objects.all():
+        User.objects.filter(pk=person.pk).update(display_name=f"Dr. {person.username.title()}")
+    rows = text_of(erics).partition('id="dialogues"')[2]
+    names = re.findall(r"<bdi>([^<]+)</bdi>", rows)
+    assert names
+    assert all(name.startswith("Dr. ") for name in names)
+
+
 @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.CONTROLLER])
 @pytest.mark.parametrize("address", [PAGE, f"{PAGE}work.csv"])
 def test_others_do_not_see_their_colleagues_numbers(
