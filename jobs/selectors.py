@@ -1,5 +1,7 @@
 """Jobs that a person may see, and live workers."""
 
+import re
+from collections.abc import Iterable
 from datetime import timedelta
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ALIVE_FOR = timedelta(seconds=15)
 MAY_SEE_JOBS = frozenset({Capability.IMPORT, Capability.EXPORT, Capability.CONFIGURE})
 
@@ -44,6 +47,12 @@ def jobs_of(user: User, project: Project, **filters: str) -> QuerySet[Job]:
         )
     rows = Job.objects.filter(project=project, **filters)
     return rows.select_related("project", "created_by").order_by("-created_at", "-pk")
+
+
+def jobs_by_id(project: Project, ids: Iterable[str]) -> dict[str, Job]:
+    """Those jobs of the project that still exist, by their ids as text."""
+    known = [one for one in ids if UUID_TEXT.fullmatch(one)]
+    return {str(job.pk): job for job in Job.objects.filter(project=project, pk__in=known)}
 
 
 def live_workers(queue: str | None = None) -> QuerySet[Worker]:

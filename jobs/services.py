@@ -104,7 +104,12 @@ def _run(job: Job, watch: Callable[[Job], None] | None) -> None:
         _fail_with_remedy(job, error)
     except Exception as error:
         logger.exception("job failed", extra={"job": str(job.pk)})
-        _fail(job, f"{type(error).__name__}: {error}", _("See the log of the worker."))
+        _fail(
+            job,
+            _("Something unexpected went wrong."),
+            _("See the log of the worker."),
+            result={"exception": f"{type(error).__name__}: {error}"},
+        )
     else:
         _end(job, JobState.DONE, result=result)
 

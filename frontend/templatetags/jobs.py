@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django import template
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from jobs.models import Job
 from preference.evaluators.models import EvaluatorName
@@ -14,35 +14,48 @@ from preference.evaluators.models import EvaluatorName
 register = template.Library()
 
 
-def _import_title(parameters: Mapping[str, Any]) -> str:
-    name = parameters.get("name")
-    return _("Import of %(name)s") % {"name": name} if name else _("Import")
+def _title(named: str, unnamed: str, **name: object) -> str:
+    """What the job is about by its name; `unnamed` if the job does not know it."""
+    return named % name if all(name.values()) else unnamed
 
 
-def _scoring_title(parameters: Mapping[str, Any]) -> str:
-    evaluator = parameters.get("evaluator", "")
+def _scoring_title(given: Mapping[str, Any]) -> str:
+    evaluator = given.get("evaluator", "")
     known = evaluator in EvaluatorName.values
-    return _("Scores: %(name)s") % {"name": EvaluatorName(evaluator).label if known else evaluator}
+    name = EvaluatorName(evaluator).label if known else evaluator
+    return _title(_("Scores: %(name)s"), _("Scores"), name=name)
 
 
 TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
-    "import": _import_title,
-    "delete_dialogue": lambda given: (
-        _("Looking for dialogue %(n)s in exports and snapshots") % {"n": given.get("dialogue", "")}
+    "import": lambda given: _title(_("Import of %(name)s"), _("Import"), name=given.get("name")),
+    "delete_dialogue": lambda given: _title(
+        _("Looking for dialogue %(n)s in exports and snapshots"),
+        _("Looking for a dialogue in exports and snapshots"),
+        n=given.get("dialogue"),
     ),
-    "delete_project": lambda given: _("Deleting “%(name)s”") % {"name": given.get("title", "")},
-    "undo_import": lambda given: _("Undoing the import of %(name)s") % {"name": given.get("name", "")},
-    "export": lambda given: _("Export as %(format)s") % {"format": given.get("format", "")},
+    "delete_project": lambda given: _title(
+        _("Deleting “%(name)s”"), _("Deleting a project"), name=given.get("title")
+    ),
+    "undo_import": lambda given: _title(
+        _("Undoing the import of %(name)s"), _("Undoing an import"), name=given.get("name")
+    ),
+    "export": lambda given: _title(_("Export as %(format)s"), _("Export"), format=given.get("format")),
     "agreement": lambda given: _("Statistics"),
     "resolve_tasks": lambda given: _("Final labels of dialogues with enough answers"),
-    "snapshot": lambda given: _("Snapshot “%(name)s”") % {"name": given.get("snapshot", "")},
-    "push": lambda given: _("Push to %(repo)s") % {"repo": given.get("repo_id", "")},
-    "training": lambda given: _("Training on “%(name)s”") % {"name": given.get("snapshot", "")},
-    "collection": lambda given: _("Collection of dialogues"),
-    "registration": lambda given: (
-        _("Registering the model in %(folder)s") % {"folder": Path(given.get("folder", "")).name}
+    "snapshot": lambda given: _title(_("Snapshot “%(name)s”"), _("Snapshot"), name=given.get("snapshot")),
+    "push": lambda given: _title(_("Push to %(repo)s"), _("Push to the Hub"), repo=given.get("repo_id")),
+    "training": lambda given: _title(
+        _("Training on “%(name)s”"), pgettext("models", "Training"), name=given.get("snapshot")
     ),
-    "evaluation": lambda given: _("Evaluation of %(name)s") % {"name": Path(given.get("model", "")).name},
+    "collection": lambda given: _("Collection of dialogues"),
+    "registration": lambda given: _title(
+        _("Registering the model in %(folder)s"),
+        _("Registering a model"),
+        folder=Path(given.get("folder", "")).name,
+    ),
+    "evaluation": lambda given: _title(
+        _("Evaluation of %(name)s"), _("Evaluation"), name=Path(given.get("model", "")).name
+    ),
     "scoring": _scoring_title,
     "tagging": lambda given: _("Topics of the dialogues"),
     "meta_evaluation": lambda given: _("Evaluators beside people"),

@@ -101,6 +101,13 @@ def test_a_job_runs_once(works: dict[str, Any]) -> None:
     assert run_job(job_id=one.pk).result == {"n": 1}
 
 
+def test_an_unexpected_error_is_put_into_words_and_kept_beside_them(works: dict[str, Any]) -> None:
+    works["do"] = lambda job, progress: dict[str, Any]()["id"]
+    failed = run_job(job_id=job().pk)
+    assert (failed.state, failed.error) == (JobState.FAILED, "Something unexpected went wrong.")
+    assert failed.result == {"exception": "KeyError: 'id'"}
+
+
 def test_a_lost_job_goes_back_to_the_queue() -> None:
     one = lost()
     take_over_lost_jobs()

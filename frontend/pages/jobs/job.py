@@ -38,10 +38,10 @@ LABELS: Final = {
     "run": gettext_lazy("Run"),
     "least_score": gettext_lazy("Rated well from"),
     "dialogues": gettext_lazy("Dialogues"),
-    "stored": gettext_lazy("dialogues stored"),
-    "already_there": gettext_lazy("already there"),
+    "stored": gettext_lazy("Dialogues stored"),
+    "already_there": gettext_lazy("Already there"),
     "utterances": gettext_lazy("Utterances"),
-    "refused": gettext_lazy("rows refused"),
+    "refused": gettext_lazy("Rows refused"),
     "rows": gettext_lazy("Rows"),
     "same_as": gettext_lazy("Imported before as"),
     "snapshot": gettext_lazy("Snapshot"),
@@ -55,8 +55,8 @@ LABELS: Final = {
     "model": gettext_lazy("Model"),
     "recipe": gettext_lazy("Recipe"),
     "split": gettext_lazy("Split"),
-    "loss": gettext_lazy("loss"),
-    "turns": gettext_lazy("turns"),
+    "loss": gettext_lazy("Loss"),
+    "turns": gettext_lazy("Turns"),
     "kind": gettext_lazy("Kind"),
     "target": gettext_lazy("Raters"),
     "source": gettext_lazy("Source"),
@@ -69,21 +69,21 @@ LABELS: Final = {
     "collection": gettext_lazy("Collection"),
     "tagger": gettext_lazy("Tagger"),
     "replaces": gettext_lazy("Also retag dialogues that a machine tagged"),
-    "tagged": gettext_lazy("dialogues tagged"),
-    "unanswered": gettext_lazy("without an answer"),
-    "deleted": gettext_lazy("already deleted for good"),
+    "tagged": gettext_lazy("Dialogues tagged"),
+    "unanswered": gettext_lazy("Without an answer"),
+    "deleted": gettext_lazy("Already deleted for good"),
     "dialogue": gettext_lazy("Dialogue"),
-    "exports": gettext_lazy("exports removed"),
-    "snapshots": gettext_lazy("snapshots closed"),
-    "removed": gettext_lazy("dialogues removed"),
-    "kept": gettext_lazy("dialogues that stay"),
+    "exports": gettext_lazy("Exports removed"),
+    "snapshots": gettext_lazy("Snapshots closed"),
+    "removed": gettext_lazy("Dialogues removed"),
+    "kept": gettext_lazy("Dialogues that stay"),
     "tasks": gettext_lazy("Dialogues"),
     "folder": gettext_lazy("Folder"),
     "parent": gettext_lazy("Trained from"),
     "evaluation": gettext_lazy("Evaluation"),
     "note": gettext_lazy("Note"),
 }
-HIDDEN: Final = {"import"}  # ids that say nothing to anybody
+HIDDEN: Final = {"import", "exception"}  # an id that says nothing to anybody; what the job shows as its cause
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),
     "stop": gettext_lazy("Import nothing"),
@@ -118,8 +118,10 @@ def _in_project(job: Job, slug: str) -> Job:
 def describe_facts(job: Job) -> list[tuple[str, Any]]:
     """Labels and values of the short parameters and results of a job; long values have their own pages."""
     values = {**job.parameters, **job.result}
+    if "stored" in values:
+        values.pop("dialogues", None)  # the sum of the stored, present and deleted ones
     return [
-        (str(LABELS.get(name, name.replace("_", " "))), _format_value(name, value))
+        (str(LABELS.get(name, name.replace("_", " ").capitalize())), _format_value(name, value))
         for name, value in values.items()
         if _is_short(value) and name not in HIDDEN
     ]

@@ -1,5 +1,6 @@
 """The history of a project: what happened, who did it and why, from its events."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
@@ -13,8 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from frontend.pages.requests import signed_in
+from frontend.templatetags.jobs import job_title
 from frontend.templatetags.ui import STATE_STYLES
 from frontend.ui.paging import keyset_page
+from jobs.models import Job
+from jobs.selectors import jobs_by_id
 from projects.models import Event
 from projects.roles import Capability
 from projects.selectors import events_of, project_for
@@ -113,6 +117,7 @@ CHOICES: Final = (
     "edited", "member_joined", "member_roles", "member_removed", "labelling_changed", "authoring_changed",
     "schema_saved", "planned", "replanned", "import_undone", "decided", "archived",
 )  # fmt: skip
+JOB: Final = "jobs.job"
 # What an event is about, by the kind of its row. The number of a row of settings says nothing to anybody.
 SUBJECTS: Final = {
     "dialogue": gettext_lazy("dialogue %(n)s"),
@@ -142,11 +147,14 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     kind = request.GET.get("kind", "")
     rows = events_of(project, **({"kind": kind} if kind in WORDS else {}))
     page = keyset_page(rows, request.GET.get("before"))
+    jobs = jobs_by_id(project, [event.subject_id for event in page.rows if event.subject_type == JOB])
     context = {
         "project": project,
         "title": _("History"),
         "page": page,
-        "events": [(event, describe(event), describe_change(event), facts_of(event)) for event in page.rows],
+        "events": [
+            (event, describe(event), describe_change(event), facts_of(event, jobs)) for event in page.rows
+        ],
         "kinds": [(name, WORDS[name]) for name in CHOICES],
         "kind": kind,
     }
@@ -175,14 +183,19 @@ def _state_name(event: Event, state: str) -> str:
     return str(style.label) if style else state
 
 
-def facts_of(event: Event) -> str:
-    """The short values of an event, and its subject if that is a dialogue, a task or an assignment."""
+def facts_of(event: Event, jobs: Mapping[str, Job]) -> str:
+    """The short values of an event, and its subject if that is a dialogue, a task, an assignment or a job.
+
+    jobs: by id, those that the events are about.
+    """
     values: list[Any] = [
         event.data[name] for name in SHOWN_VALUES if event.data.get(name) not in (None, "", {})
     ]
     short = [str(value) for value in values if isinstance(value, str | int) and len(str(value)) <= 80]
     kind = SUBJECTS.get(event.subject_type.rpartition(".")[2])
     subject = [str(kind) % {"n": event.subject_id}] if kind else []
+    if event.subject_type == JOB:
+        subject = [job_title(jobs.get(event.subject_id) or Job(kind=event.data.get("kind", "")))]
     return " · ".join([*subject, *short])
 
 

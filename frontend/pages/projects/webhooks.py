@@ -1,5 +1,6 @@
 """Webhooks of a project: added, changed, tested; what was sent to them, and sent again."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import urlsplit
 from uuid import UUID, uuid4
@@ -21,13 +22,16 @@ from common.refusals import Invalid
 from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.filters import Filter, chosen_filters, filter_choices
 from frontend.ui.paging import keyset_page, parse_number
-from projects.models import DeliveryState, Project, Webhook, WebhookEvent, WebhookState
+from jobs.models import Job
+from jobs.selectors import jobs_by_id
+from projects.models import DeliveryState, Project, Webhook, WebhookDelivery, WebhookEvent, WebhookState
 from projects.roles import Capability
 from projects.selectors import project_for
 from projects.webhooks import services
 from projects.webhooks.addresses import LONGEST
 from projects.webhooks.selectors import deliveries_of, delivery_counts, webhook_for, webhooks_of
 
+JOB: Final = "job:"  # before the id in the subject of a delivery
 FILTERS: Final = (
     Filter("state", gettext_lazy("State"), gettext_lazy("Every state"), DeliveryState.choices),
     Filter("type", gettext_lazy("Event"), gettext_lazy("Every event"), WebhookEvent.choices),
@@ -118,6 +122,7 @@ def _render_webhook(
     request: HttpRequest, row: Webhook, *, form: WebhookForm, secret: str = ""
 ) -> HttpResponse:
     chosen = chosen_filters(request.GET, FILTERS)
+    page = keyset_page(deliveries_of(row, **chosen), request.GET.get("before"))
     context: dict[str, Any] = {
         "project": row.project,
         "title": urlsplit(row.url).hostname,
@@ -127,10 +132,17 @@ def _render_webhook(
         "secret": secret,
         "counts": delivery_counts(row),
         "filters": filter_choices(FILTERS, chosen),
-        "page": keyset_page(deliveries_of(row, **chosen), request.GET.get("before")),
+        "page": page,
+        "jobs": _jobs_by_subject(row.project, page.rows),
         "request_id": uuid4(),
     }
     return render(request, "projects/webhooks/detail.html", context, status=422 if form.errors else 200)
+
+
+def _jobs_by_subject(project: Project, deliveries: Iterable[WebhookDelivery]) -> dict[str, Job]:
+    subjects = {one.subject for one in deliveries if one.subject.startswith(JOB)}
+    jobs = jobs_by_id(project, [subject.removeprefix(JOB) for subject in subjects])
+    return {f"{JOB}{key}": job for key, job in jobs.items()}
 
 
 @require_POST

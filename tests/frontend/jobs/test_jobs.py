@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from accounts.models import User
+from frontend.templatetags.jobs import TITLES, job_title
 from jobs.models import Job, JobState, Worker
 from jobs.services import record_heartbeat
 from projects.models import Project
@@ -121,3 +122,25 @@ def test_the_list_comes_in_pages_and_by_state(
     assert only.count("<article") == 1
     none = text_of(erics_browser.get(reverse("jobs", args=["chit-chat"]), {"state": "failed"}))
     assert "No job is in this state" in none
+
+
+def test_an_unexpected_error_stands_in_small_print_and_not_among_the_facts(
+    erics_browser: Client, job: Job
+) -> None:
+    Job.objects.update(state=JobState.FAILED, error="Something broke.", result={"exception": "KeyError: 1"})
+    assert text_of(erics_browser.get(page(job))).count("KeyError: 1") == 1
+
+
+def test_the_facts_of_an_import_repeat_no_number(erics_browser: Client, job: Job) -> None:
+    Job.objects.update(state=JobState.DONE, result={"dialogues": 8, "stored": 8, "already_there": 0})
+    facts = text_of(erics_browser.get(page(job)))
+    assert facts.count('<dd dir="auto">8</dd>') == 1
+    assert "Dialogues stored" in facts
+    assert "Already there" in facts
+
+
+@pytest.mark.parametrize("kind", TITLES)
+def test_a_job_without_parameters_has_a_title(kind: str) -> None:
+    title = job_title(Job(kind=kind))
+    assert title == title.strip()
+    assert not {"“”", "  "} & {title[place : place + 2] for place in range(len(title))}

@@ -10,6 +10,7 @@ from annotation.labelling.services.settings import update_labelling
 from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
 from dialogues.models import Dialogue
+from jobs.models import Job
 from projects.models import Event, Membership, Project, Role
 from projects.services import archive_project, set_group
 from tests.annotation.conftest import imported
@@ -105,6 +106,18 @@ def test_the_history_names_states_and_no_rows_of_settings(
     html = maras_browser.get("/p/quality/history/").content.decode()
     assert words in html
     assert "labellingsettings" not in html
+
+
+def test_the_history_names_the_job_that_changed_its_state(maras_browser: Client, quality: Project) -> None:
+    job = Job.objects.create(project=quality, kind="export", parameters={"format": "sft"})
+    for key in (str(job.pk), str(uuid4())):
+        Event.objects.create(
+            project=quality, kind="state", subject_type="jobs.job", subject_id=key,
+            before="running", after="done", data={"kind": "export"},
+        )  # fmt: skip
+    html = maras_browser.get("/p/quality/history/").content.decode()
+    assert ">Export as sft</span>" in html
+    assert ">Export</span>" in html
 
 
 def test_every_preset_is_explained(maras_browser: Client, quality: Project) -> None:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from pytest_django.fixtures import Settings
 
 from accounts.models import User
+from jobs.models import Job
 from projects.models import DeliveryState, Project, Webhook, WebhookDelivery, WebhookFault, WebhookState
 from projects.webhooks.services import create_webhook
 from tests.frontend.data_pages import html
@@ -99,6 +100,20 @@ def test_the_log_shows_the_answers_and_sends_again(
     maras.post(at("webhook_replay", webhook), {"delivery": one.pk, "request_id": str(uuid4())})
     assert deliver() == 1
     assert [request.subject for request in inbox.got[-2:]] == ["job:1", "job:2"]
+
+
+def test_the_log_names_jobs_and_joins_the_answer_with_a_colon(
+    maras: Client, project: Project, webhook: Webhook, inbox: Inbox
+) -> None:
+    inbox.answer = lambda request: 500
+    job = Job.objects.create(project=project, kind="export", parameters={"format": "sft"})
+    ends(project, str(job.pk))
+    deliver()
+    page = html(maras.get(at("webhook", webhook)))
+    assert "HTTP 500: The receiver answered with an error." in page
+    assert ">Export as sft</a>" in page
+    assert reverse("job", args=[project.slug, job.pk]) in page
+    assert f"job:{job.pk}" not in page
 
 
 @pytest.mark.parametrize(
