@@ -1,10 +1,19 @@
 """The components of the design system as template tags. /styleguide/ (with DEBUG) shows each in every state."""
 
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from django import template
 from django.core.paginator import Page
-from django.forms import BoundField, CheckboxInput, CheckboxSelectMultiple, FileInput, RadioSelect
+from django.forms import (
+    BoundField,
+    CheckboxInput,
+    CheckboxSelectMultiple,
+    Field,
+    FileInput,
+    RadioSelect,
+    Select,
+)
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils.functional import Promise
@@ -14,6 +23,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from accounts.mail import is_mail_set_up
+from common import clock
 from frontend.charts.chart import Chart
 from frontend.pages.message_catalog import catalog_url
 from frontend.preferences import theme_of
@@ -152,6 +162,12 @@ def badge(state: object, label: str = "", tone: str = "", sign: str = "") -> Saf
 
 
 @register.filter
+def is_recent(moment: datetime) -> bool:
+    """Whether it was less than a minute ago."""
+    return clock.now() - moment < timedelta(minutes=1)
+
+
+@register.filter
 def percent(share: float | None) -> str:
     """A share from 0 to 1 in percent; a dash if missing."""
     return "–" if share is None else f"{100 * share:.1f} %"
@@ -271,7 +287,22 @@ def field(bound: BoundField, label: str = "", help: str = "") -> dict[str, Any]:
     if label or bound.field.widget.attrs.get("placeholder") == bound.label:
         bound.field.widget.attrs.pop("placeholder", None)  # allauth's placeholders only repeat the label
     kind = next((name for widget, name in ARRANGEMENTS if isinstance(bound.field.widget, widget)), "line")
-    return {"field": bound, "kind": kind, "label": label or bound.label, "help": help or bound.help_text}
+    return {
+        "field": bound,
+        "kind": kind,
+        "label": label or bound.label,
+        "help": help or bound.help_text,
+        "is_optional": _is_optional(bound.field),
+    }
+
+
+def _is_optional(field: Field) -> bool:
+    """Whether it may be left empty: a select without an empty choice cannot be."""
+    if field.required:
+        return False
+    if isinstance(field.widget, Select) and not field.widget.allow_multiple_selected:
+        return any(value in ("", None) for value, _label in field.widget.choices)
+    return True
 
 
 # The first match counts: a User-Agent also names the browsers that it imitates.

@@ -164,6 +164,16 @@ def test_only_optional_fields_say_so() -> None:
     assert "optional" not in render("{% field form.name %}", form=Sample())
 
 
+@pytest.mark.parametrize(("choices", "is_optional"), [([("a", "A")], False), ([("", "–"), ("a", "A")], True)])
+def test_a_select_is_optional_only_with_an_empty_choice(
+    choices: list[tuple[str, str]], is_optional: bool
+) -> None:
+    class Selecting(forms.Form):
+        kind = forms.ChoiceField(choices=choices, required=False)
+
+    assert ("optional" in render("{% field form.kind %}", form=Selecting())) is is_optional
+
+
 def test_several_checkboxes_are_one_group_with_a_legend() -> None:
     html = render("{% field form.several %}", form=Sample())
     assert html.count('type="checkbox"') == 2
