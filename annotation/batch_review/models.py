@@ -60,7 +60,7 @@ class BatchPlan(models.Model):
         help_text=_("Rare classes are judged more surely; accuracies are weighted by how many there are."),
     )
     double_every = models.PositiveSmallIntegerField(
-        _("every so many batches a second controller judges the same sample"),
+        _("a second controller judges every N-th batch"),
         default=5,
         validators=between(0, 1000),
         help_text=_("0: never."),

@@ -41,7 +41,7 @@ class AdmissionTest(models.Model):
     unit = models.CharField(_("counted"), max_length=9, choices=Unit, default=Unit.ANSWERS)
     tries = models.PositiveSmallIntegerField(_("attempts"), default=3, validators=between(1, 20))
     items = models.PositiveSmallIntegerField(
-        _("dialogues per try, drawn at random"),
+        _("dialogues per attempt, drawn at random"),
         null=True,
         blank=True,
         validators=between(1, 200),

@@ -110,7 +110,7 @@ TABS: Final = (
     ),
     _tab(
         "admission_test",
-        gettext_lazy("Training"),
+        gettext_lazy("Admission test"),
         "shield",
         Group.QUALITY,
         C.DECIDE,
