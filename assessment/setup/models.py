@@ -74,7 +74,7 @@ class AssessmentSettings(models.Model):
         _("shortest time to a reply, in ms"), default=1500, validators=[MaxValueValidator(60_000)]
     )
     delay_per_character_ms = models.PositiveIntegerField(
-        _("and for each of its characters, in ms"), default=20, validators=[MaxValueValidator(1_000)]
+        _("extra time per character, in ms"), default=20, validators=[MaxValueValidator(1_000)]
     )
     reply_timeout_seconds = models.PositiveIntegerField(
         _("time limit of a reply, in seconds"),

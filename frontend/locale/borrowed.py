@@ -27,13 +27,10 @@ MESSAGES = (
 )
 LABELS = (
     _("Authenticator code"),
-    _("Current Password"),
     _("Email (again)"),
     _("Email (optional)"),
     _("Email address"),
     _("Forgot your password?"),
-    _("New Password"),
-    _("New Password (again)"),
     _("Password (again)"),
     _("Username or email"),
 )

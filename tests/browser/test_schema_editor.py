@@ -67,7 +67,7 @@ def test_mara_adds_a_question_by_keyboard_mends_the_text_and_saves(
     page.locator("#yaml").fill(good)
     expect(page.locator("#save")).to_be_enabled()
     page.keyboard.press("Control+s")
-    expect(page.locator("#save")).to_have_text("Nothing is changed")
+    expect(page.locator("#save")).to_have_text("No changes")
     page.reload()
     page.wait_for_selector("html[data-ready]")
     assert read_schema(newest(helpdesk).content).questions[-1].text.zh == "友善吗？"
@@ -103,7 +103,7 @@ def test_unsaved_questions_come_back(signs_in: SignedIn, mara: User, helpdesk: P
     page.wait_for_selector("html[data-ready]")
     expect(page.locator("#yaml")).to_have_value("questions:\n- key: [")
     page.get_by_role("button", name="Back to the saved questions").click()
-    expect(page.locator("#save")).to_have_text("Nothing is changed")
+    expect(page.locator("#save")).to_have_text("No changes")
 
 
 def test_the_second_of_two_people_gets_a_notice_and_keeps_the_text(
@@ -124,7 +124,7 @@ def test_the_second_of_two_people_gets_a_notice_and_keeps_the_text(
     notice.get_by_role("button", name="Keep mine").click()
     expect(page.locator("#save")).to_be_enabled()
     page.locator("#save").click()
-    expect(page.locator("#save")).to_have_text("Nothing is changed")
+    expect(page.locator("#save")).to_have_text("No changes")
     assert "Judge" in newest(helpdesk).content["questions"][1]["text"]["en"]
 
 

@@ -17,12 +17,12 @@ from measures.paired_systems import SystemComparison
 
 # Landis and Koch (1977): the agreement below each value.
 AGREEMENT: Final[tuple[tuple[float, str | Promise], ...]] = (
-    (0.0, gettext_lazy("less than by chance")),
-    (0.2, gettext_lazy("slightly")),
-    (0.4, gettext_lazy("fairly")),
-    (0.6, gettext_lazy("moderately")),
-    (0.8, gettext_lazy("substantially")),
-    (float("inf"), gettext_lazy("almost perfectly")),
+    (0.0, gettext_lazy("lower than by chance")),
+    (0.2, gettext_lazy("slight")),
+    (0.4, gettext_lazy("fair")),
+    (0.6, gettext_lazy("moderate")),
+    (0.8, gettext_lazy("substantial")),
+    (float("inf"), gettext_lazy("almost perfect")),
 )
 WEAK: Final = 0.2  # κ below which a difference between systems may be one between raters
 
@@ -127,16 +127,14 @@ def _agreement(report: CollectionReport) -> Iterator[str]:
     kappa = report.overall_agreement
     if kappa.value is None:
         return
-    yield _("Raters agree %(level)s (Fleiss' κ = %(kappa)s, %(n)s items).") % {
+    yield _("Agreement is %(level)s (Fleiss' κ = %(kappa)s, %(n)s items).") % {
         "level": agreement_level(kappa),
         "kappa": f"{kappa.value:.3f}",
         "n": intcomma(kappa.n),
     }
     for criterion in report.criteria:
         if criterion.agreement.value is not None and criterion.agreement.value < WEAK:
-            yield _(
-                "On %(criterion)s they agree %(level)s (κ = %(kappa)s): see what they disagree about."
-            ) % {
+            yield _("On %(criterion)s it is %(level)s (κ = %(kappa)s): see what raters disagree about.") % {
                 "criterion": criterion_name(criterion.text),
                 "level": agreement_level(criterion.agreement),
                 "kappa": f"{criterion.agreement.value:.3f}",
@@ -154,7 +152,7 @@ def _missing(report: CollectionReport) -> Iterator[str]:
 
 
 def agreement_level(kappa: Estimate) -> str:
-    """How much raters agree, as an adverb; "" without a value."""
+    """How much raters agree, as an adjective; "" without a value."""
     if kappa.value is None:
         return ""
     return next(str(name) for limit, name in AGREEMENT if kappa.value < limit)

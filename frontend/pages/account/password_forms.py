@@ -3,17 +3,24 @@
 A token works without the password, so a thief who made one keeps it when the password changes.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from allauth.account.forms import ChangePasswordForm, ResetPasswordKeyForm, SetPasswordForm
 from django import forms
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from accounts.models import ApiToken, User
 from accounts.selectors import live_tokens
 from accounts.services import revoke_token
 
 TOKENS = "revoked_tokens"
+# allauth capitalizes every word of its own labels.
+LABELS: Final = {
+    "oldpassword": gettext_lazy("Current password"),
+    "password1": gettext_lazy("New password"),
+    "password2": gettext_lazy("New password (again)"),
+}
 
 
 def tokens_field(user: User | None, *, revoke_all: bool) -> forms.MultipleChoiceField | None:
@@ -50,6 +57,9 @@ class TokensMixin:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name, label in LABELS.items():
+            if name in self.fields:
+                self.fields[name].label = label
         field = tokens_field(self.user, revoke_all=self.revoke_all)
         if field:
             self.fields[TOKENS] = field

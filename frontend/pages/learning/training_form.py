@@ -103,7 +103,7 @@ class TrainingForm(forms.Form):
         queryset=Snapshot.objects.none(),
         empty_label=None,
         help_text=gettext_lazy(
-            "Its split “train” is learned from; what it holds out, the model is measured on."
+            "The model learns from its split “train” and is measured on what is held out."
         ),
     )
     model = forms.ChoiceField(label=gettext_lazy("Begin from"))
@@ -118,7 +118,7 @@ class TrainingForm(forms.Form):
         choices=list(RECIPE_NAMES.items()),
         widget=forms.RadioSelect,
         help_text=gettext_lazy(
-            "quick: minutes with a small model and some hundred dialogues. "
+            "quick: minutes with a small model and a few hundred dialogues. "
             "diamante: for large models and thousands of dialogues."
         ),
     )

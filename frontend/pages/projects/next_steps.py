@@ -140,8 +140,7 @@ def _confirm(seen: Overview) -> StepText:
         "Somebody else answered differently for %(n)s dialogues: look at them once more.",
         n,
     )
-    note = ngettext("%(n)s to confirm", "%(n)s to confirm", n)
-    return StepText(why % {"n": intcomma(n)}, _("Confirm"), note % {"n": intcomma(n)})
+    return StepText(why % {"n": intcomma(n)}, _("Confirm"), _("%(n)s waiting") % {"n": intcomma(n)})
 
 
 def _test(_seen: Overview) -> StepText:
@@ -235,7 +234,7 @@ def _plan(seen: Overview) -> StepText:
     if not n:
         return StepText(_("No dialogue is left to be written."), _("Plan dialogues"))
     why = ngettext("%(n)s dialogue is not planned yet.", "%(n)s dialogues are not planned yet.", n)
-    return StepText(why % {"n": intcomma(n)}, _("Plan them"))
+    return StepText(why % {"n": intcomma(n)}, _("Plan dialogues"))
 
 
 def _import(_seen: Overview) -> StepText:
@@ -317,7 +316,9 @@ def _missing_in_labelling(
         found.append(MissingSetup(_("There is no dialogue to be labelled."), _("Import"), url))
     elif seen.unplanned:
         url = reverse("project_settings", args=[project.slug])
-        found.append(MissingSetup(_("Some dialogues are not planned yet."), _("Plan them"), f"{url}#plan"))
+        found.append(
+            MissingSetup(_("Some dialogues are not planned yet."), _("Plan dialogues"), f"{url}#plan")
+        )
     if n := count_unread_tasks(project):
         text = ngettext(
             "%(n)s dialogue waits in a language that no annotator here reads.",

@@ -73,7 +73,7 @@ def test_the_better_system_is_named_with_its_numbers(
         f"Engagingness: “a” is better than the human reply (2.00 against 1.00 {both}, p = 0.016), "
         f"“b” (2.00 against 1.00 {both}, p = 0.016)."
     ) in said
-    assert "Raters agree almost perfectly (Fleiss' κ = 1.000, 96 items)." in said
+    assert "Agreement is almost perfect (Fleiss' κ = 1.000, 96 items)." in said
 
 
 def test_the_majority_counts_and_the_median_without_one(

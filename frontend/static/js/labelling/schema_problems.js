@@ -22,7 +22,7 @@ export class ProblemList {
     this.problems = problems;
     const n = problems.length;
     const title = byId("problems-title");
-    title.textContent = n > 0 ? format(ngettext("{n} problem", "{n} problems", n), { n }) : gettext("No problem.");
+    title.textContent = n > 0 ? format(ngettext("{n} problem", "{n} problems", n), { n }) : gettext("No problems.");
     title.classList.toggle("is-bad", n > 0);
     title.classList.toggle("is-good", n === 0);
     byId("problems").replaceChildren(...problems.map((problem) => this.#createRow(problem)));

@@ -99,7 +99,7 @@ export class SchemaSaver {
 
   showState() {
     const { isDirty } = this;
-    this.#button.textContent = isDirty ? this.#saveLabel() : gettext("Nothing is changed");
+    this.#button.textContent = isDirty ? this.#saveLabel() : gettext("No changes");
     this.#button.disabled = this.#isBusy || !isDirty || !this.options.isFaultless();
     byId("unsaved").textContent = isDirty ? gettext("not saved, kept in this browser") : "";
   }

@@ -206,7 +206,7 @@ export function showEmptyPage(reason, isAway) {
   showActionsFor(code === "all_done" && details?.open ? "too_many_open" : code);
   emptyPagePart("title").textContent = message;
   emptyPagePart("text").textContent = remedy;
-  const freeAt = gettext("The first of them becomes free, if it is not finished, at {when}.");
+  const freeAt = gettext("If it is not finished, the first becomes free at {when}.");
   emptyPagePart("more").textContent = details?.until ? format(freeAt, { when: clock(details.until).slice(-5) }) : "";
   const test = byId("nothing").querySelector("a[data-offered-for=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
