@@ -48,6 +48,25 @@ def test_an_option_shows_one_number(mara: User, signs_in: SignedIn, preset: str,
         assert len(re.findall(r"-?\d+", text)) <= 1, text
 
 
+def test_the_guide_names_options_as_their_buttons_do(mara: User, signs_in: SignedIn) -> None:
+    project = planned("dialeval", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    bench.press("g")
+    terms = bench.answer("A").locator(".guide dt")
+    expect(terms).not_to_have_count(0)
+    buttons = [" ".join(text.split()) for text in options(bench, "A").all_inner_texts()]
+    assert [" ".join(text.split()) for text in terms.all_inner_texts()] == buttons
+
+
+def test_a_double_click_answers_one_question(mara: User, signs_in: SignedIn) -> None:
+    project = planned("dialeval", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    box = options(bench, "A").first.bounding_box()
+    assert box is not None
+    bench.page.mouse.dblclick(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(bench.page.locator(".option[aria-pressed=true]")).to_have_count(1)
+
+
 def test_the_steps_of_a_scale_stand_in_one_row_and_no_word_is_broken(mara: User, signs_in: SignedIn) -> None:
     project = planned("dch", mara, count=1)
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)

@@ -81,7 +81,7 @@ export function createElement(tag, className = "", text) {
   return element;
 }
 
-/** @param {string} className  @param {string} text  @param {() => void} onClick */
+/** @param {string} className  @param {string} text  @param {(event: MouseEvent) => void} onClick */
 export function createButton(className, text, onClick) {
   const button = createElement("button", className, text);
   button.type = "button";

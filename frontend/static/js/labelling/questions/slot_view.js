@@ -220,7 +220,9 @@ function isScale(kind, options) {
 /** @param {Slot} slot  @param {Option} option  @param {Language} language  @param {() => void} choose */
 function createOptionButton({ question, options, keys }, option, language, choose) {
   const place = options.indexOf(option);
-  const button = createButton("option", "", choose);
+  const button = createButton("option", "", (event) => {
+    if (event.detail < 2) choose(); // after the first click of two, the next question may lie under the pointer
+  });
   button.dataset.place = String(place);
   if (question.runs && option.nugget !== "none") button.classList.add("is-nugget", colourOf(options, option));
   if (keys[place]) {
@@ -335,13 +337,16 @@ export function hasGuideline({ guideline, options = [] }) {
 }
 
 /** @param {Slot} slot  @param {Language} language */
-export function createGuideline({ question, options }, language) {
+export function createGuideline({ question, options, keys }, language) {
   const guide = createElement("div", "guide");
   if (question.guideline) guide.append(createElement("p", "", textIn(question.guideline, language)));
   const list = createElement("dl");
-  for (const option of options) {
+  for (const [place, option] of options.entries()) {
     if (!option.guideline && !option.examples?.length) continue;
-    list.append(createElement("dt", "", textIn(option.text, language)), createExplanation(option, language));
+    const term = createElement("dt");
+    if (keys[place]) term.append(createKeyCap(keys[place]), " "); // as on the button, so that no other number misleads
+    term.append(createOptionLabel(option, language, keys[place] !== ""));
+    list.append(term, createExplanation(option, language));
   }
   if (list.childElementCount > 0) guide.append(list);
   return guide;
