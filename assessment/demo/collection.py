@@ -28,7 +28,7 @@ SLUG: Final = "replies"
 NAMESPACE: Final = UUID("5b8a3c77-90f5-4f0c-9a52-2e3f4c1f7d10")
 DESCRIPTION: Final = (
     "Rate replies without knowing who wrote them; the page Collections of the live assessment compares the systems. "
-    "在不知道是谁写的情况下给回复评分；“现场评测”的“收集”页会比较各个系统。\n\n"
+    "在不知道是谁写的情况下给回复评分；“实时评测”的“收集”页会比较各个系统。\n\n"
     "Demo data: the raters so far are scripts. 演示数据：目前的评分者都是脚本。"
 )
 CONTEXTS: Final = 14

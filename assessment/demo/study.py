@@ -50,7 +50,7 @@ def create_demo_study(manager: User, corpus: Project, bots: str) -> Project:
         project = create_project(
             slug=SLUG,
             preset="live-assessment",
-            title="Live assessment 现场评测",
+            title="Live assessment 实时评测",
             description=DESCRIPTION,
             actor=manager,
         )

@@ -94,12 +94,12 @@ There is a box for your feedback. Then you get your completion code.
 GUIDELINES_ZH: Final = """\
 # 你要做什么
 
-你将和不同的聊天机器人进行**{conversations}**，每段结束后立即评分。
+你将和不同的聊天机器人进行 **{conversations}**，每段结束后立即评分。
 
 1. 对话开始前，{topic}，并说明你对它的看法。
-2. 开始聊天。至少发送**{messages}**，计数器会显示还剩几条。聊天机器人可能需要几秒钟才回复。
+2. 开始聊天。至少发送 **{messages}**，计数器会显示还剩几条。聊天机器人可能需要几秒钟才回复。
 3. 当前话题会一直显示。无论是你还是聊天机器人换了话题，都请用**更换话题**按钮更新。
-4. 聊完之后，拖动滑块，表示你对{statements}的同意程度。
+4. 聊完之后，拖动滑块，表示你对 {statements} 的同意程度。
 
 # 怎样的对话有用
 

@@ -212,18 +212,18 @@ def draw_ranking(report: Figures) -> Chart:
         "generation_sum": _("by probability of the whole reply"),
     }
     rows: list[list[Cell]] = [
-        [f"{short}, {by}", *estimate.cells()]
+        [_("%(measure)s, %(variant)s") % {"measure": short, "variant": by}, *estimate.cells()]
         for name, by in scores.items()
         for key, short in RANKINGS.items()
         if (estimate := find_estimate(figures, name, key))
     ]
     rows += [
-        [f"P@1, {name}", *estimate.cells()]
+        [_("%(measure)s, %(variant)s") % {"measure": "P@1", "variant": name}, *estimate.cells()]
         for key, name in CONTROLS.items()
         if (estimate := find_estimate(report, "controls", key, "p_at_1"))
     ]
     rows += [
-        [f"P@1, {name}", *estimate.cells()]
+        [_("%(measure)s, %(variant)s") % {"measure": "P@1", "variant": name}, *estimate.cells()]
         for key, name in BASELINES.items()
         if (estimate := find_estimate(figures, "baselines", key))
     ]

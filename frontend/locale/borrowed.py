@@ -1,11 +1,12 @@
 """Sentences of others that people meet on our pages and in our mails.
 
-Python's parsers have no Chinese, and the Chinese of allauth is formal (您) and uneven.
+Python's parsers have no Chinese, the Chinese of allauth is formal (您) and uneven, and Django's “6分钟之前” and “3 日”
+are not how people write times.
 Named here so that `make messages` keeps them; the .po of this folder is read before a library's. Nothing imports this.
 """
 
 from django.utils.translation import gettext_noop as _
-from django.utils.translation import ngettext_lazy
+from django.utils.translation import ngettext_lazy, npgettext_lazy
 
 MESSAGES = (
     _("You have signed out."),
@@ -107,6 +108,18 @@ PASSWORDS = (
         "This password is too short. It must contain at least %d characters.",
         8,
     ),
+)
+AGO = (
+    _("now"),
+    ngettext_lazy("a second ago", "%(count)s\u00a0seconds ago", 1),
+    ngettext_lazy("a minute ago", "%(count)s\u00a0minutes ago", 1),
+    ngettext_lazy("an hour ago", "%(count)s\u00a0hours ago", 1),
+    _("%(delta)s ago"),
+    npgettext_lazy("naturaltime-past", "%(num)d day", "%(num)d days", 1),
+    npgettext_lazy("naturaltime-past", "%(num)d month", "%(num)d months", 1),
+    ngettext_lazy("%(num)d day", "%(num)d days", 1),
+    ngettext_lazy("%(num)d month", "%(num)d months", 1),
+    _(", "),
 )
 PARSERS = (
     _("Expecting value"),

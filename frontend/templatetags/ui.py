@@ -20,7 +20,7 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.mail import is_mail_set_up
 from common import clock
@@ -104,7 +104,7 @@ CAPS: Final = {
 UNITS: Final = {
     "files": gettext_lazy("files"),
     "rows": gettext_lazy("rows"),
-    "dialogues": gettext_lazy("dialogues"),
+    "dialogues": pgettext_lazy("after a number", "dialogues"),
     "steps": gettext_lazy("steps"),
     "replies": gettext_lazy("replies"),
 }

@@ -93,7 +93,7 @@ def test_the_history_says_what_happened_and_who_did_it(maras_browser: Client, qu
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", "State changed: Saved for later → In work"), ("zh-hans", "状态有变化: 已暂存 → 进行中")],
+    [("en", "State changed: Saved for later → In work"), ("zh-hans", "状态有变化：已暂存 → 进行中")],
 )
 def test_the_history_names_states_and_no_rows_of_settings(
     maras_browser: Client, quality: Project, language: str, words: str
