@@ -68,7 +68,9 @@ def _draw_segment(axes: VerticalAxes, points: Sequence[tuple[float, Mark]], numb
     if outline:
         band = svg.element('<path class="band c{}" d="{}Z"/>', number, _path(axes, outline))
     path = _path(axes, [(x, mark.value) for x, mark in points])
-    dots = [svg.dot(x, axes.y_of(mark.value), 3, number, mark.title) for x, mark in points]
+    dots = [
+        svg.dot(x, axes.y_of(mark.value), 3, number, mark.title, is_faint=mark.is_faint) for x, mark in points
+    ]
     return join([band, svg.element('<path class="curve c{}" d="{}"/>', number, path), *dots])
 
 

@@ -8,11 +8,15 @@ from plots.axes import Scale, fit_signed_scale
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A bar, dot or point: its value, its tooltip and, if known, the 95 % interval of the value."""
+    """A bar, dot or point: its value, its tooltip and, if known, the 95 % interval of the value.
+
+    is_faint: the value rests on too little to say much; a dot of it is grey.
+    """
 
     value: float
     title: str
     interval: tuple[float, float] | None = None
+    is_faint: bool = False
 
     @property
     def low(self) -> float:

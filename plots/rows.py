@@ -92,7 +92,7 @@ def _draw_dots(axes: HorizontalAxes, n: int, marks: Sequence[Mark | None]) -> Ma
 
 
 def _draw_estimate(axes: HorizontalAxes, y: float, number: int, mark: Mark) -> Markup:
-    dot = svg.dot(axes.left + axes.length_of(mark.value), y, 4, number, mark.title)
+    dot = svg.dot(axes.left + axes.length_of(mark.value), y, 4, number, mark.title, is_faint=mark.is_faint)
     if mark.interval is None:
         return dot
     low, high = (axes.left + axes.length_of(value) for value in mark.interval)

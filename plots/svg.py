@@ -50,10 +50,11 @@ def bar(left: float, top: float, width: float, height: float, series: int, title
     )
 
 
-def dot(x: float, y: float, radius: int, series: int, title: str) -> Markup:
+def dot(x: float, y: float, radius: int, series: int, title: str, *, is_faint: bool = False) -> Markup:
     return element(
-        '<circle class="mark c{}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>',
+        '<circle class="mark c{}{}" cx="{}" cy="{}" r="{}"><title>{}</title></circle>',
         series,
+        " faint" if is_faint else "",
         coordinate(x),
         coordinate(y),
         radius,

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from annotation.batch_review.selectors.boards import Boards
 from annotation.tasks.models.rounds import RoundState
-from frontend.charts.chart import Cell, Chart, add_few, interval_head, rows_with_few, to_percent
+from frontend.charts.chart import TOO_FEW, Cell, Chart, add_few, interval_head, rows_with_few, to_percent
 from measures.proportion import Proportion
 from plots.columns import draw_columns
 from plots.lines import draw_lines
@@ -113,7 +113,8 @@ def draw_controller_loads(boards: Boards) -> Chart:
 
 def percent_mark(label: str, part: Proportion) -> Mark:
     share, low, high = _percents(part)
-    return Mark(share, f"{label}: {format_percent(part)}, n = {part.n}", (low, high))
+    title = f"{label}: {format_percent(part)}, n = {part.n}"
+    return Mark(share, title, (low, high), is_faint=part.n < TOO_FEW)
 
 
 def format_percent(part: Proportion) -> str:

@@ -239,6 +239,16 @@ def test_stopping_early_is_offered_when_the_rest_cannot_change_the_verdict(
     page.wait_for_url(f"**/p/{sample.round.project.slug}/batches/1/")
 
 
+def test_the_outlook_names_the_class_that_allows_no_wrong_label(mara: User, signs_in: SignedIn) -> None:
+    sample, carla = drawn(
+        mara, [2, 2, 2, 2, 2, 1, 1, 1], overall_percent=75, class_percent=75, is_blind=False
+    )
+    page = opened(signs_in(carla), sample)
+    expect(page.locator("#sample-progress")).to_contain_text(
+        "1 more may be wrong, but none of the class “1 · "
+    )
+
+
 def test_two_controllers_share_a_sample(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
     sample, carla = drawn(mara, [2] * 8, is_blind=False)
     chris = controller("chris", sample.round.project)

@@ -53,6 +53,17 @@ def test_estimates_below_zero_are_drawn_inside() -> None:
     assert not re.search(r'(?:x1|x2|cx)="-', drawn)
 
 
+def test_a_value_that_says_little_is_grey() -> None:
+    marks = [Mark(1, "few", is_faint=True), Mark(2, "many")]
+    for drawn in (
+        draw_estimates(["a", "b"], marks, x="%", description="Shares"),
+        draw_lines(["a", "b"], [marks], x="n", y="%", description="Course"),
+    ):
+        assert drawn.count('<circle class="mark c1 faint"') == len(svg.WIDTHS)
+        assert drawn.count('<circle class="mark c1"') == len(svg.WIDTHS)
+        assert ".mark.faint{" in standalone_svg(drawn)
+
+
 def test_a_line_without_intervals_has_no_band() -> None:
     drawn = draw_lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
     assert 'class="band' not in drawn

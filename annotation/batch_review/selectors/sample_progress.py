@@ -8,6 +8,7 @@ from typing import Any
 
 from accounts.models import User
 from annotation.batch_review.models import Sample, SampleItem
+from annotation.batch_review.selectors.access import sample_schemas
 from annotation.batch_review.selectors.eligibility import labelled_by
 from annotation.batch_review.selectors.reviewed_items import (
     JUDGEMENTS_WITHOUT_TEXT,
@@ -15,6 +16,7 @@ from annotation.batch_review.selectors.reviewed_items import (
     attach_judgements,
 )
 from annotation.batch_review.selectors.visibility import visible_items
+from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.rounds import RoundState
 from annotation.tasks.models.work import Task
 from measures.acceptance import (
@@ -29,7 +31,8 @@ from measures.acceptance import (
     stratified_share,
 )
 from measures.batch_verdict import BatchVerdict, ClassTally, batch_verdict
-from measures.estimate import Estimate
+from measures.estimate import Estimate, undefined
+from measures.proportion import proportion
 
 OPEN, RIGHT, WRONG, THEIRS_RIGHT, THEIRS_WRONG, OWN = ".rwRWo"
 
@@ -55,7 +58,6 @@ class SampleProgress:
     tallies: list[ClassTally]
     decision: BatchVerdict
     accuracy: Estimate
-    by_class: dict[str, Estimate]
 
     @property
     def sample(self) -> int:
@@ -90,11 +92,6 @@ def sample_progress(sample: Sample, reviewed: Sequence[ReviewedItem] | None = No
             weighted=sample.is_stratified,
         ),
         _accuracy(sample, tallies),
-        {
-            tally.label: batch_accuracy(tally.correct, tally.judged, tally.population)
-            for tally in tallies
-            if tally.sample
-        },
     )
 
 
@@ -148,6 +145,39 @@ def wrong_allowed(sample: int, threshold: Fraction) -> int:
     return sample - acceptance_number(sample, threshold)
 
 
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How many labels of a sample may be wrong if neither the overall rule nor that of a class is to fail.
+
+    classes: of each class; empty if classes are not checked, or how many of each were drawn is a secret.
+    """
+
+    total: int
+    classes: dict[str, int]
+
+
+def allowance_of(progress: SampleProgress, thresholds: Thresholds, *, hides_drawn: bool) -> Allowance:
+    """The total never exceeds what the class rule allows if all were of one class: that reveals no class."""
+    total = wrong_allowed(progress.sample, thresholds.overall)
+    share = thresholds.classes
+    if share is None:
+        return Allowance(total, {})
+    if hides_drawn:
+        return Allowance(min(total, wrong_allowed(progress.sample, share)), {})
+    classes = {tally.label: wrong_allowed(tally.sample, share) for tally in progress.tallies if tally.sample}
+    return Allowance(min(total, sum(classes.values())), classes)
+
+
+def class_estimate(tally: ClassTally, *, hides_drawn: bool) -> Estimate:
+    """The accuracy of a class. While its size is a secret, the interval is that of a class without end."""
+    if not hides_drawn:
+        return batch_accuracy(tally.correct, tally.judged, tally.population)
+    if not tally.judged:
+        return undefined(0)
+    part = proportion(tally.correct, tally.judged)
+    return Estimate(part.share, part.low, part.high, part.n)
+
+
 def acceptance_curve(sample: Sample, size: int, wrong: Sequence[int]) -> tuple[PlanPoint, ...]:
     """Probability that a sample of this size accepts a batch with so many wrong labels, by count."""
     accuracies = [Fraction(sample.population - n, sample.population) for n in wrong]
@@ -158,13 +188,29 @@ def acceptance_curve(sample: Sample, size: int, wrong: Sequence[int]) -> tuple[P
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerClass:
+    """A class as one controller sees it. drawn, population, spare: None while they are a secret.
+
+    spare: how many more of the class may be wrong, None also if classes are not checked.
+    """
+
+    label: str
+    estimate: Estimate
+    judged: int
+    right: int
+    drawn: int | None = None
+    population: int | None = None
+    spare: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerProgress:
     """A sample's progress as one controller sees it.
 
     cells: one character per dialogue, in the order drawn: "." open, "r" and "w" judged by the controller, "R" and "W"
     by somebody else, "o" the controller's own work. left: dialogues that the controller can still judge. spare: how
     many more may be wrong, None if the sample is weighted by class. failing: classes that can no longer pass.
-    hides_drawn: how many dialogues of each class there are, and were drawn, is a secret.
+    classes: in a blind sample all that the question has, as those that occur would help to guess a label.
     """
 
     progress: SampleProgress
@@ -173,7 +219,7 @@ class ControllerProgress:
     left: int
     spare: int | None
     failing: list[str]
-    hides_drawn: bool
+    classes: list[ControllerClass]
 
 
 def controller_progress(controller: User, sample: Sample) -> ControllerProgress:
@@ -181,15 +227,49 @@ def controller_progress(controller: User, sample: Sample) -> ControllerProgress:
     reviewed = attach_judgements(items, JUDGEMENTS_WITHOUT_TEXT)
     progress = sample_progress(sample, visible_items(controller, sample, reviewed))
     thresholds, cells = thresholds_of(sample), _cells(controller, sample, reviewed)
+    hides_drawn = sample.is_blind and sample.round.state == RoundState.IN_REVIEW
+    allowance = allowance_of(progress, thresholds, hides_drawn=hides_drawn)
     return ControllerProgress(
         progress,
         thresholds,
         cells,
         cells.count(OPEN),
-        None if sample.is_stratified else _spare(progress, thresholds),
+        None if sample.is_stratified else _spare(progress, thresholds, allowance),
         _failing_classes(progress, thresholds),
-        sample.is_blind and sample.round.state == RoundState.IN_REVIEW,
+        _blind_classes(sample, progress) if hides_drawn else _known_classes(progress, allowance),
     )
+
+
+def _blind_classes(sample: Sample, progress: SampleProgress) -> list[ControllerClass]:
+    """Every class of the question, in its order, with what is judged."""
+    judged = {tally.label: tally for tally in progress.tallies if tally.judged}
+    labels = dict.fromkeys([*question_classes(sample), *judged])
+    tallies = [judged.get(label, ClassTally(label, 0, 0, 0)) for label in labels]
+    return [
+        ControllerClass(tally.label, class_estimate(tally, hides_drawn=True), tally.judged, tally.correct)
+        for tally in tallies
+    ]
+
+
+def _known_classes(progress: SampleProgress, allowance: Allowance) -> list[ControllerClass]:
+    return [
+        ControllerClass(
+            tally.label,
+            class_estimate(tally, hides_drawn=False),
+            tally.judged,
+            tally.correct,
+            tally.sample,
+            tally.population,
+            _class_spare(tally, allowance),
+        )
+        for tally in progress.tallies
+    ]
+
+
+def question_classes(sample: Sample) -> list[str]:
+    """The classes of the checked question, whether or not a label has them; none if all answers are checked."""
+    questions = [load_schema(row).by_key.get(sample.question) for row in sample_schemas(sample)]
+    return [str(option.value) for question in questions if question for option in question.options]
 
 
 def count_left(controller: User, sample: Sample, reviewed: Sequence[ReviewedItem]) -> int:
@@ -216,9 +296,20 @@ def _cell(entry: ReviewedItem, controller: User, sample: Sample, *, is_own_work:
     return THEIRS_RIGHT if entry.is_right else THEIRS_WRONG
 
 
-def _spare(progress: SampleProgress, thresholds: Thresholds) -> int:
+def _spare(progress: SampleProgress, thresholds: Thresholds, allowance: Allowance) -> int:
     wrong = progress.judged - progress.right
-    return wrong_allowed(progress.sample, thresholds.overall) - wrong
+    if not allowance.classes:
+        return allowance.total - wrong
+    overall = wrong_allowed(progress.sample, thresholds.overall) - wrong
+    by_class = [
+        min(_class_spare(tally, allowance) or 0, tally.sample - tally.judged) for tally in progress.tallies
+    ]
+    return min(overall, sum(by_class))
+
+
+def _class_spare(tally: ClassTally, allowance: Allowance) -> int | None:
+    allowed = allowance.classes.get(tally.label)
+    return None if allowed is None else max(0, allowed - (tally.judged - tally.correct))
 
 
 def _failing_classes(progress: SampleProgress, thresholds: Thresholds) -> list[str]:

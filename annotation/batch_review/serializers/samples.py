@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from accounts.models import User
 from annotation.batch_review.models import Judgement, LaterJudgement, Sample, SampleItem
-from annotation.batch_review.selectors.sample_progress import ControllerProgress, controller_progress
+from annotation.batch_review.selectors.sample_progress import ControllerClass, controller_progress
 from annotation.batch_review.selectors.visibility import is_label_hidden, later_judgements, own_judgement
 from annotation.batch_review.services.reservations import reserve_next_items
 from annotation.labelling.selectors.workbench import utterances_in
@@ -15,7 +15,7 @@ from annotation.labelling.serializers import AnswersField, LabelUtteranceSeriali
 from annotation.tasks.serializers import A_DAY_MS, BIGGEST_ID
 from annotation.tasks.services.reasons import MAX_REASON
 from common.rest.serializers import StrictSerializer
-from measures.batch_verdict import BatchVerdict, ClassTally
+from measures.batch_verdict import BatchVerdict
 from measures.estimate import Estimate
 
 
@@ -56,17 +56,24 @@ class ShareSerializer(serializers.Serializer[Any]):
 
 
 class SampleClassSerializer(ShareSerializer):
-    """drawn, population: null while a blind sample is in review, where they would help to guess a label."""
+    """drawn, population, spare: null while a blind sample is in review, where they would help to guess a label.
+
+    spare: how many more of the class may be wrong (null: classes are not checked).
+    """
 
     label = serializers.CharField()  # type: ignore[assignment]  # the base class has an attribute of this name
     drawn = serializers.IntegerField(allow_null=True)
     judged = serializers.IntegerField()
     right = serializers.IntegerField()
     population = serializers.IntegerField(allow_null=True)
+    spare = serializers.IntegerField(allow_null=True)
 
 
 class SampleProgressSerializer(ShareSerializer):
-    """spare: how many more may be wrong (null: weighted by class); failing: classes that can no longer pass."""
+    """spare: how many more may be wrong (null: weighted by class); failing: classes that can no longer pass.
+
+    classes: while a blind sample is in review, all that the question has.
+    """
 
     judged = serializers.IntegerField()
     right = serializers.IntegerField()
@@ -176,27 +183,26 @@ def serialize_progress_for(controller: User, sample: Sample) -> dict[str, Any]:
             "needed_by_class": None if thresholds.classes is None else float(thresholds.classes),
             "spare": seen.spare,
             "failing": seen.failing,
-            "classes": [_serialize_class(tally, seen) for tally in progress.tallies],
+            "classes": [_serialize_class(row) for row in seen.classes],
         },
         "cells": seen.cells,
         "left": seen.left,
     }
 
 
-def _serialize_class(tally: ClassTally, seen: ControllerProgress) -> dict[str, Any]:
+def _serialize_class(row: ControllerClass) -> dict[str, Any]:
     return {
-        **_serialize_estimate(seen.progress.by_class.get(tally.label)),
-        "label": tally.label,
-        "drawn": None if seen.hides_drawn else tally.sample,
-        "judged": tally.judged,
-        "right": tally.correct,
-        "population": None if seen.hides_drawn else tally.population,
+        **_serialize_estimate(row.estimate),
+        "label": row.label,
+        "drawn": row.drawn,
+        "judged": row.judged,
+        "right": row.right,
+        "population": row.population,
+        "spare": row.spare,
     }
 
 
-def _serialize_estimate(estimate: Estimate | None) -> dict[str, float | None]:
-    if estimate is None:
-        return {"value": None, "low": None, "high": None}
+def _serialize_estimate(estimate: Estimate) -> dict[str, float | None]:
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high}
 
 

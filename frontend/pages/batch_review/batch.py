@@ -105,8 +105,10 @@ class Undo:
 
 
 def _find_undo(rounds: Sequence[Round]) -> Undo | None:
-    """rounds: the newest first."""
+    """rounds: the newest first. None once the round after it has a verdict of its own."""
     following, row = rounds[0], rounds[1] if len(rounds) > 1 else None
+    if following.ended_at is not None:
+        return None
     until = undo_until(row) if row else None
     return Undo(row, until, refuse_undo(row, following)) if row and until else None
 
@@ -131,7 +133,6 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
         describe_class(
             names.get(tally.label, tally.label),
             tally,
-            progress.by_class[tally.label],
             sample,
             hidden=hides_classes,
         )
@@ -150,7 +151,7 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
         "classes": classes,
         "wrong": progress.judged - progress.right,
         "count_right": count_right(progress.accuracy, sample.population),
-        "verdict": describe_verdict(sample.round, sample, progress, classes),
+        "verdict": describe_verdict(sample.round, sample, progress, classes, names, hidden=hides_classes),
         "curve": draw_operating_characteristic(sample, progress),
         "changed_later": len(later_judgements(one for entry in drawn for one in entry.judgements)),
         "pairs": controller_agreement(drawn),

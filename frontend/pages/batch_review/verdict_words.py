@@ -1,6 +1,6 @@
 """What a sample says about its batch, as a person would say it: counts first, then percentages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -9,12 +9,20 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.batch_review.models import Sample
-from annotation.batch_review.selectors.sample_progress import SampleProgress, thresholds_of, wrong_allowed
+from annotation.batch_review.selectors.sample_progress import (
+    SampleProgress,
+    allowance_of,
+    class_estimate,
+    thresholds_of,
+    wrong_allowed,
+)
 from annotation.tasks.models.rounds import Round, RoundState
 from frontend.templatetags.ui import percent
 from measures.acceptance import passes
 from measures.batch_verdict import BatchVerdict, ClassTally
 from measures.estimate import Estimate
+
+NAMED = (1, 2)  # as many classes have their limits in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class ClassRow:
 
 @dataclass(frozen=True, slots=True)
 class VerdictWords:
-    """headline: the verdict and why. certainty: how much of the batch is right. rule: what decides, in counts."""
+    """headline: the verdict and why. certainty: how much of the batch is right. rule, allowed: of all, in counts."""
 
     headline: str
     certainty: str
@@ -40,23 +48,28 @@ class VerdictWords:
 
 
 def describe_verdict(
-    row: Round, sample: Sample, progress: SampleProgress, classes: Sequence[ClassRow]
+    row: Round,
+    sample: Sample,
+    progress: SampleProgress,
+    classes: Sequence[ClassRow],
+    names: Mapping[str, str],
+    *,
+    hidden: bool,
 ) -> VerdictWords:
-    thresholds = thresholds_of(sample)
-    allowed = wrong_allowed(progress.sample, thresholds.overall)
+    """names: of the classes, in words. hidden: how many of each class there are, and were drawn, is a secret."""
+    allowed = wrong_allowed(progress.sample, thresholds_of(sample).overall)
+    may_be = _may_be(sample, progress, names, hidden=hidden)
     return VerdictWords(
-        f"{_verdict_word(row, progress)}{_(': ')}{_reason(row, sample, progress, classes, allowed)}",
+        f"{_verdict_word(row, progress)}{_(': ')}{_reason(row, sample, progress, classes, allowed, may_be)}",
         _describe_certainty(sample, progress.accuracy),
         _describe_rule(sample, progress.sample, allowed),
         allowed,
     )
 
 
-def describe_class(
-    name: str, tally: ClassTally, estimate: Estimate, sample: Sample, *, hidden: bool
-) -> ClassRow:
+def describe_class(name: str, tally: ClassTally, sample: Sample, *, hidden: bool) -> ClassRow:
     """hidden: how many of the class there are, and were drawn, is a secret."""
-    share = thresholds_of(sample).classes
+    share, estimate = thresholds_of(sample).classes, class_estimate(tally, hides_drawn=hidden)
     return ClassRow(
         name,
         tally,
@@ -97,9 +110,14 @@ def _verdict_word(row: Round, progress: SampleProgress) -> str:
 
 
 def _reason(
-    row: Round, sample: Sample, progress: SampleProgress, classes: Sequence[ClassRow], allowed: int
+    row: Round,
+    sample: Sample,
+    progress: SampleProgress,
+    classes: Sequence[ClassRow],
+    allowed: int,
+    may_be: str,
 ) -> str:
-    """The count that decides: of a class that fails, or of all."""
+    """The count that decides: of a class that fails, or of all. may_be: how many may be wrong, in words."""
     figures = row.figures if row.ended_at else {}
     judged, right = figures.get("judged", progress.judged), figures.get("right", progress.right)
     failing = [one for one in classes if _fails(one, sample)]
@@ -112,14 +130,14 @@ def _reason(
             "needed": _needed(sample),
         }
     if not judged:
-        return _("nothing is judged yet; %(rule)s") % {"rule": _may_be(allowed, progress.sample, judged)}
+        return _("nothing is judged yet; %(rule)s") % {"rule": may_be}
     wrong = judged - right
     return ngettext(
         "%(wrong)s of %(judged)s is wrong; %(rule)s", "%(wrong)s of %(judged)s are wrong; %(rule)s", wrong
     ) % {
         "wrong": intcomma(wrong),
         "judged": intcomma(judged),
-        "rule": _may_be(allowed, progress.sample, judged),
+        "rule": may_be,
     }
 
 
@@ -127,10 +145,38 @@ def _needed(sample: Sample) -> str:
     return f"{floatformat(sample.overall_percent)} %"
 
 
-def _may_be(allowed: int, sample: int, judged: int) -> str:
-    if judged == sample:
-        return _("at most %(n)s may be.") % {"n": intcomma(allowed)}
-    return _("of all %(all)s, at most %(n)s may be.") % {"n": intcomma(allowed), "all": intcomma(sample)}
+def _may_be(sample: Sample, progress: SampleProgress, names: Mapping[str, str], *, hidden: bool) -> str:
+    """How many may be wrong by the overall rule and by those of the classes."""
+    allowance = allowance_of(progress, thresholds_of(sample), hides_drawn=hidden)
+    counts = {"n": intcomma(allowance.total), "all": intcomma(progress.sample)}
+    is_whole = progress.judged == progress.sample
+    limited = {names.get(key, key): n for key, n in allowance.classes.items() if n < allowance.total}
+    is_bounded_in_secret = hidden and sample.question and sample.class_percent > 0 and allowance.total > 0
+    if not limited and not is_bounded_in_secret:
+        words = _("at most %(n)s may be.") if is_whole else _("of all %(all)s, at most %(n)s may be.")
+        return words % counts
+    limits = _describe_limits(sample, limited)
+    words = (
+        _("at most %(n)s may be, and %(limits)s.")
+        if is_whole
+        else _("of all %(all)s, at most %(n)s may be, and %(limits)s.")
+    )
+    return words % {**counts, "limits": limits}
+
+
+def _describe_limits(sample: Sample, limited: Mapping[str, int]) -> str:
+    """limited: how many may be wrong of the classes that allow less than all together."""
+    if len(limited) not in NAMED:
+        return _("of no class more than %(share)s %%") % {"share": floatformat(100 - sample.class_percent)}
+    parts = [
+        _("at most %(n)s of the class “%(name)s”") % {"n": intcomma(n), "name": name}
+        if n
+        else _("none of the class “%(name)s”") % {"name": name}
+        for name, n in limited.items()
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return _("%(first)s and %(second)s") % {"first": parts[0], "second": parts[1]}
 
 
 def _fails(row: ClassRow, sample: Sample) -> bool:

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample
@@ -129,6 +130,14 @@ def test_a_return_that_somebody_works_on_says_why_it_stays(
     assert "Somebody has already worked on the next round" in page
 
 
+def test_an_accepted_batch_speaks_of_no_earlier_return(client: Client, returned: Round, carla: User) -> None:
+    assert "Round 1 was returned" in get_page(client, carla, BATCH)
+    Round.objects.filter(number=2).update(state=RoundState.ACCEPTED, ended_at=timezone.now())
+    page = get_page(client, carla, BATCH)
+    assert "Round 1 was returned" not in page
+    assert "can no longer be undone" not in page
+
+
 def test_the_verdict_is_said_in_counts(client: Client, failed: Sample, carla: User) -> None:
     page = get_page(client, carla, BATCH)
     assert "Return the batch: 2 of 4 are wrong; at most 1 may be." in page
@@ -144,6 +153,33 @@ def test_a_class_that_decides_is_named(client: Client, drawn: Sample, carla: Use
     page = get_page(client, carla, BATCH)
     assert "Return the batch: of the class “" in page
     assert "is wrong, and at most 0 may be." in page
+
+
+@pytest.mark.parametrize(
+    ("is_blind", "class_percent", "words"),
+    [
+        (False, 0, "of all 8, at most 2 may be."),
+        (False, 75, "of all 8, at most 1 may be, and none of the class “1 · "),
+        (False, 90, "of all 8, at most 0 may be."),
+        (True, 75, "of all 8, at most 2 may be, and of no class more than 25 %."),
+        (True, 90, "of all 8, at most 0 may be."),
+    ],
+)
+def test_the_headline_heeds_the_classes(
+    client: Client, sealed: Round, carla: User, is_blind: bool, class_percent: int, words: str
+) -> None:
+    BatchPlan.objects.update(is_blind=is_blind, class_percent=class_percent, sample_size=8)
+    draw_sample(controller=carla, round_id=sealed.pk, sample_id=uuid4())
+    page = get_page(client, carla, BATCH)
+    assert f"Not decided yet: nothing is judged yet; {words}" in page
+    for limits in ("they make acceptance rarer", "The plot shows the overall rule only"):
+        assert (limits in page) == (class_percent > 0)
+
+
+def test_the_list_names_the_rule_of_the_classes(client: Client, quality: Project, carla: User) -> None:
+    assert "75 % must be right." in get_page(client, carla, LIST)
+    BatchPlan.objects.update(class_percent=60)
+    assert "75 % must be right, and 60 % of every class." in get_page(client, carla, LIST)
 
 
 def test_the_start_page_leads_to_the_batch_that_waits(
@@ -226,6 +262,9 @@ def test_mara_unseals_a_batch_but_does_not_judge(client: Client, sealed: Round, 
 def test_boards_are_downloadable(client: Client, returned: Round, mara: User) -> None:
     page = get_page(client, mara, f"{LIST}boards/")
     assert "Whose batches are accepted?" in page
+    assert (
+        page.count('class="mark c1 faint"') == page.count('<circle class="mark') > 0
+    )  # one round is below 5
     numbers = get_page(client, mara, f"{LIST}boards/groups.csv")
     assert "Everybody,0,1,0.0" in numbers
     assert get_page(client, mara, f"{LIST}boards/load.svg").startswith("<svg")

@@ -135,7 +135,7 @@ export class SampleView {
     partOf("end", "title").textContent = isComplete
       ? gettext("All of the sample is judged")
       : gettext("There is nothing left for you");
-    partOf("end", "verdict").textContent = describeOutlook(sampleProgress);
+    partOf("end", "verdict").textContent = describeOutlook(sampleProgress, (name) => this.state.classText(name));
     partOf("end", "more").textContent = isComplete ? "" : describeLeft(left);
     this.enter("end");
     byId("again").hidden = left === 0;
@@ -158,13 +158,14 @@ function describeLeft(n) {
 
 /**
  * @typedef {{ value: number | null, low: number | null, high: number | null }} Estimate
- * @typedef {Estimate & { label: string, drawn: number | null, judged: number, right: number }} Class
+ * @typedef {Estimate & { label: string, drawn: number | null, judged: number, right: number, spare: number | null }} Class
  * @typedef {Estimate & { judged: number, right: number, sample: number, decision: "accept" | "return" | "open",
  *   needed: number, needed_by_class: number | null, spare: number | null, failing: string[], classes: Class[] }} SampleProgress
  * @typedef {{ sample_progress: SampleProgress, cells: string, left: number }} Progress  cells: as the API describes them
  */
 
 const MOST_CELLS = 200;
+const MOST_NAMED = 2; // classes whose limits a sentence names
 /** @type {Record<string, string>} */
 const LOOKS = { r: "right", w: "wrong", R: "right theirs", W: "wrong theirs", o: "own" };
 const decimals = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
@@ -193,24 +194,52 @@ function drawStrip(cells, current, label) {
   strip.setAttribute("aria-label", label);
 }
 
-/** @param {SampleProgress} sampleProgress */
-function describeOutlook({ decision, judged, sample, spare }) {
+/**
+ * @param {SampleProgress} sampleProgress
+ * @param {(label: string) => string} nameClass
+ */
+function describeOutlook(sampleProgress, nameClass) {
+  const { decision, judged, sample, spare } = sampleProgress;
   const isWhole = judged === sample;
   if (decision === "accept")
     return isWhole ? gettext("The sample passes.") : gettext("It passes, whatever is found in the rest.");
   if (decision === "return") return isWhole ? gettext("The sample does not pass.") : gettext("It can no longer pass.");
   if (spare === null) return gettext("Both verdicts are possible.");
   if (spare >= sample - judged) return gettext("Both verdicts are possible: a class can still fall short.");
-  return spare === 0
-    ? gettext("Both verdicts are possible: nothing more may be wrong.")
-    : format(
-        ngettext(
-          "Both verdicts are possible: {n} more may be wrong.",
-          "Both verdicts are possible: {n} more may be wrong.",
-          spare,
-        ),
-        { n: spare },
+  if (spare <= 0) return gettext("Both verdicts are possible: nothing more may be wrong.");
+  const limits = describeLimits(sampleProgress, spare, nameClass);
+  const message = limits
+    ? ngettext(
+        "Both verdicts are possible: {n} more may be wrong, but {limits}.",
+        "Both verdicts are possible: {n} more may be wrong, but {limits}.",
+        spare,
+      )
+    : ngettext(
+        "Both verdicts are possible: {n} more may be wrong.",
+        "Both verdicts are possible: {n} more may be wrong.",
+        spare,
       );
+  return format(message, { n: spare, limits });
+}
+
+/**
+ * Where a class allows less than all together; "" if none does.
+ * @param {SampleProgress} sampleProgress  @param {number} spare  @param {(label: string) => string} nameClass
+ */
+function describeLimits({ classes, needed_by_class }, spare, nameClass) {
+  if (needed_by_class === null) return "";
+  const limited = classes.filter(
+    (row) => row.drawn !== null && row.spare !== null && row.spare < Math.min(spare, row.drawn - row.judged),
+  );
+  const isSecret = classes.some(({ drawn }) => drawn === null) && classes.some(({ label }) => nameClass(label));
+  if (isSecret || limited.length > MOST_NAMED)
+    return format(gettext("of no class more than {share} in all"), { share: formatPercent(1 - needed_by_class) });
+  return list.format(
+    limited.map(({ label, spare: n }) => {
+      const message = n === 0 ? gettext("none of the class “{name}”") : gettext("at most {n} of the class “{name}”");
+      return format(message, { n: n ?? 0, name: nameClass(label) });
+    }),
+  );
 }
 
 /** @param {string} name  of a part of the accuracy pane */
@@ -223,7 +252,7 @@ const progressPart = (name) => partOf("sample-progress", name);
 function drawSampleProgress({ sample_progress: sampleProgress, left }, nameClass) {
   const { judged, sample, decision, failing, classes } = sampleProgress;
   drawAccuracy(sampleProgress);
-  progressPart("outlook").textContent = describeOutlook(sampleProgress);
+  progressPart("outlook").textContent = describeOutlook(sampleProgress, nameClass);
   progressPart("outlook").dataset.decision = decision;
   progressPart("needed").textContent = describeNeeded(sampleProgress);
   progressPart("failing").hidden = failing.length === 0;
