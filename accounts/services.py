@@ -196,6 +196,23 @@ def create_user(
 
 
 @transaction.atomic
+def make_superuser(*, username: str) -> User | None:
+    """Let the account with this name manage every project. None if there is no such account. Safe to repeat."""
+    user = User.objects.select_for_update(no_key=True).filter(username__iexact=username.strip()).first()
+    if user is None:
+        return None
+    if not user.is_active or user.imported:
+        raise Refusal(
+            "account_inactive",
+            _("%(name)s cannot sign in, so they cannot manage anything.") % {"name": user.shown_name},
+            _("Create another account, or activate this one in the administration pages first."),
+        )
+    user.is_superuser = user.is_staff = True
+    user.save(update_fields=["is_superuser", "is_staff"])
+    return user
+
+
+@transaction.atomic
 def renew_one_time_password(*, user: User) -> str:
     """A new one-time password for somebody who has not signed in yet. Raises Refusal "password_is_own"."""
     fresh = User.objects.select_for_update(no_key=True).get(pk=user.pk)

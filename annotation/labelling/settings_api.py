@@ -137,6 +137,9 @@ class ReplanPreviewSerializer(serializers.Serializer[Any]):
     unread = serializers.IntegerField(
         help_text="In languages that none of their annotators reads: nobody gets them."
     )
+    short = serializers.IntegerField(
+        help_text="They then want more people than there are annotators: they cannot be finished."
+    )
 
 
 class ReplanResultSerializer(serializers.Serializer[Any]):

@@ -11,7 +11,7 @@ from dialogues.parsing.compressed import ZIP
 from dialogues.parsing.formats import FORMATS, parse
 from dialogues.parsing.json_entries import is_json_lines
 from dialogues.parsing.key_map import KeyMap
-from dialogues.parsing.map_guess import complete_json
+from dialogues.parsing.map_guess import complete_json, guess_key_map
 from dialogues.parsing.parsed_dialogue import ParsedAssignment, ParsedDialogue, ParsedRow
 from dialogues.parsing.row_errors import RowError
 
@@ -96,7 +96,9 @@ def _guess_json(first: str, text: str) -> str:
 
 def _guess_torn(text: str) -> str:
     found = KEY.search(text)
-    return LISTS[found[1]][0] if found else "messages"
+    if found:
+        return LISTS[found[1]][0]
+    return "json" if guess_key_map(text.encode()) else "messages"
 
 
 def _format_of_row(row: dict[str, Any]) -> str | None:

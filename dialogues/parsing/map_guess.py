@@ -1,7 +1,7 @@
 """Guess where the dialogues of a JSON file are, and which paths of keys a person can choose, from its first bytes."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,7 @@ SPEAKERS = [
     "agent_id",
     "worker",
 ]
+SPLITS = {"train", "training", "valid", "validation", "val", "dev", "test"}
 PARENTS = ["parent_id", "parent", "parent_message_id", "reply_to", "in_reply_to"]
 DEPTH = 4
 SAMPLED = 50
@@ -41,10 +42,14 @@ SAMPLED = 50
 
 @dataclass(frozen=True, slots=True)
 class KeyChoices:
-    """A guessed map, and by the name of each part the paths that the sample has for it. None: no guess."""
+    """A guessed map, and by the name of each part the paths that the sample has for it. None: no guess.
+
+    unread: paths of further lists beside the dialogues, which the chosen or guessed map leaves out.
+    """
 
     guess: KeyMap | None
     paths: Mapping[str, list[str]] = field(default_factory=dict)
+    unread: Sequence[str] = ()
 
 
 def guess_key_map(head: bytes) -> KeyMap | None:
@@ -59,14 +64,20 @@ def choose_keys(head: bytes, chosen: KeyMap | None = None) -> KeyChoices:
     except (ValueError, RecursionError):
         return KeyChoices(None)
     guess = _guess(sample)
-    return KeyChoices(guess, _paths(sample, chosen or guess or KeyMap()))
+    used = chosen or guess or KeyMap()
+    return KeyChoices(guess, _paths(sample, used), _unread_lists(sample, used.dialogues))
 
 
 def _sample(head: bytes) -> Any:
     """The value that begins the text; a list of the first ones, if every line is one. Raises ValueError."""
     text = head.decode(errors="ignore").removeprefix("\ufeff").strip()
     lines = list(_json_lines(text))
-    return lines if len(lines) > 1 else json.loads(complete_json(text))
+    if len(lines) > 1:
+        return lines
+    try:
+        return json.loads(text)
+    except ValueError:
+        return json.loads(complete_json(text))
 
 
 def _json_lines(text: str) -> Iterator[Any]:
@@ -103,12 +114,33 @@ def complete_json(text: str) -> str:
 
 
 def _guess(sample: Any) -> KeyMap | None:
+    if siblings := _guess_siblings(sample):
+        return siblings
     for path, dialogues in _dialogue_lists(sample):
-        dialogues = dialogues[:SAMPLED]
-        guess = _guess_tree(dialogues) or _guess_utterances(dialogues)
+        guess = _guess_list(dialogues)
         if guess:
             return KeyMap(path, **guess)
     return None
+
+
+def _guess_siblings(sample: Any) -> KeyMap | None:
+    """An object with nothing but lists of dialogues of the same shape, such as the splits of a corpus."""
+    if not isinstance(sample, dict):
+        return None
+    for path, value in _walk(sample, ()):
+        if not isinstance(value, dict) or not all(isinstance(each, list) for each in value.values()):
+            continue
+        # The first bytes of a large file may show one split only.
+        if len(value) < 2 and not SPLITS & {key.lower() for key in value}:
+            continue
+        guesses = [None if _are_texts(each) else _guess_list(each) for each in value.values() if each]
+        if guesses and guesses[0] and all(guess == guesses[0] for guess in guesses):
+            return KeyMap((*path, ANY), **guesses[0])
+    return None
+
+
+def _guess_list(dialogues: list[Any]) -> dict[str, Path] | None:
+    return _guess_tree(dialogues[:SAMPLED]) or _guess_utterances(dialogues[:SAMPLED])
 
 
 def _dialogue_lists(sample: Any) -> Iterator[tuple[Path, list[Any]]]:
@@ -156,6 +188,8 @@ def _guess_item(items: list[Any]) -> dict[str, Path] | None:
     if _are_texts(items):
         return {}
     rows = [item for item in items if isinstance(item, dict)]
+    if any(_holds_utterances(row) for row in rows[:SAMPLED]):
+        return None
     texts = _text_paths(rows)
     best = min(texts, key=lambda path: (_rank(path[-1:], TEXTS), -_mean_length(rows, path)), default=None)
     if best is None or len(rows) < len(items) / 2:
@@ -164,6 +198,12 @@ def _guess_item(items: list[Any]) -> dict[str, Path] | None:
     everywhere = [path for path in speakers if all(isinstance(find_value(row, path), str) for row in rows)]
     speaker = min(everywhere, key=lambda path: _rank(path[-1:], SPEAKERS), default=())
     return {"speaker": speaker, "text": best}
+
+
+def _holds_utterances(row: dict[str, Any]) -> bool:
+    """Whether the object is a dialogue rather than an utterance, whose text may be a list of parts."""
+    lists = (value for key, value in row.items() if key.lower() in UTTERANCES and key.lower() not in TEXTS)
+    return any(isinstance(value, list) and value and isinstance(value[0], dict) for value in lists)
 
 
 def _paths(sample: Any, chosen: KeyMap) -> dict[str, list[str]]:
@@ -185,6 +225,19 @@ def _paths(sample: Any, chosen: KeyMap) -> dict[str, list[str]]:
         "id": _shown((key,) for key in _keys(entries)),
         "parent": _shown((key,) for key in _keys(entries)),
     }
+
+
+def _unread_lists(sample: Any, path: Path) -> list[str]:
+    """The lists of objects or lists that the path to the dialogues leads past."""
+    if not path or not isinstance(sample, dict):
+        return []
+    beside = (
+        place
+        for place, value in _walk(sample, ())
+        if isinstance(value, list) and any(isinstance(entry, dict | list) for entry in value[:SAMPLED])
+        if any(key not in (ANY, own) for key, own in zip(path, place, strict=False))
+    )
+    return _shown(beside)
 
 
 def _values_at(sample: Any, path: Path) -> list[Any]:

@@ -179,6 +179,8 @@ ROW_ERRORS = {
     ),
 }
 
+WITHOUT_LINE = frozenset({"no_key_map", "no_entries"})  # about the whole file
+
 
 def explain_row_error(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
     """Cause and remedy in the active language. Raises KeyError for an unknown code."""
@@ -206,6 +208,11 @@ class RowError:
     params: Mapping[str, Any] = field(default_factory=dict)
     fatal: bool = False
     external_id: str | None = None
+
+    @property
+    def has_line(self) -> bool:
+        """Whether the line says where the cause is."""
+        return self.code not in WITHOUT_LINE
 
     @property
     def reason(self) -> str:

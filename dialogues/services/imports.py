@@ -41,7 +41,7 @@ KIND = "import"
 BATCH_DIALOGUES = 500
 BATCH_BYTES = 4 * 1024**2  # of the file; limits the memory for large dialogues
 MAX_REPORTED_ERRORS = 200
-HEAD_BYTES = 64 * 1024  # enough to guess the format; imports.js sends this much
+HEAD_BYTES = 64 * 1024  # enough to guess the format; imports.js sends this much of a large file
 
 
 def guess_format_or_refuse(name: str, head: bytes) -> str:
@@ -313,10 +313,12 @@ def _check(job: Job, progress: Progress, storage: RowStorage) -> tuple[Report, f
 
 
 def _fatal_error(error: RowError, report: Report) -> Refusal:
-    message = _("Nothing was imported. Line %(line)d: %(reason)s") % {
-        "line": error.line,
-        "reason": error.reason,
-    }
+    text = (
+        _("Nothing was imported. Line %(line)d: %(reason)s")
+        if error.has_line
+        else _("Nothing was imported. %(reason)s")
+    )
+    message = text % {"line": error.line, "reason": error.reason}
     return Refusal("import_refused", message, error.remedy, details=asdict(report))
 
 

@@ -263,6 +263,23 @@ def test_the_command_reads_a_password_and_makes_superusers(monkeypatch: pytest.M
     assert root.temporary_password_until is None
 
 
+def test_the_command_makes_an_account_that_exists_a_superuser(
+    ann: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _time in range(2):
+        call_command("create_user", "ann", "--superuser", "--email", "new@example.org")
+        assert "Account ann exists and is a superuser now." in capsys.readouterr().out
+    ann.refresh_from_db()
+    assert (ann.is_superuser, ann.is_staff, ann.email) == (True, True, "ann@example.org")
+    assert ann.check_password(PASSWORD)
+
+
+def test_the_command_promotes_nobody_who_cannot_sign_in(ann: User) -> None:
+    User.objects.filter(pk=ann.pk).update(is_active=False)
+    with pytest.raises(CommandError, match="cannot sign in"):
+        call_command("create_user", "ann", "--superuser")
+
+
 def test_the_command_says_why_it_refuses(ann: User) -> None:
     with pytest.raises(CommandError, match="There is already somebody"):
         call_command("create_user", "ann")

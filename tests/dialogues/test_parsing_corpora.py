@@ -84,7 +84,7 @@ def test_every_dialogue_of_a_corpus_is_read(name: str, format: str, map: str, co
     ("name", "format", "map"),
     [
         ("kdconv_film_dev.json", "json", "utterances=messages,text=message"),
-        ("lccc_toy.json", "json", "dialogues=valid"),
+        ("lccc_toy.json", "json", "dialogues=*"),
         ("oasst_seed.json", "json", "speaker=role,text=text,id=user_message_id,parent=parent_message_id"),
         ("lccc_toy_valid.tsv.txt", "tabs", ""),
         ("xdailydialog_en.eou.txt", "eou", ""),

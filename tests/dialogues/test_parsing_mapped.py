@@ -17,6 +17,7 @@ TREE: list[dict[str, Any]] = [
     {"id": "c", "parent": "a", "who": "bot", "text": "Hey"},
     {"id": "d", "parent": "c", "who": "me", "text": "Bye"},
 ]
+MESSAGES_MAP = "utterances=messages,speaker=role,text=content"
 TREE_MAP = "id=id,parent=parent,speaker=who,text=text"
 
 
@@ -136,14 +137,25 @@ def test_a_map_is_written_as_it_is_read(map: str) -> None:
     ("value", "map"),
     [
         ([{"messages": [{"message": "Hi"}]}], "utterances=messages,text=message"),
-        ({"valid": [["Hi"]], "train": []}, "dialogues=valid"),
+        ({"valid": [["Hi"]], "train": []}, "dialogues=*"),
+        ({"support": [["Hi"]], "sales": [["Ho"], ["Hey"]]}, "dialogues=*"),
+        ({"version": 1, "data": {"train": [["Hi"]]}}, "dialogues=data.*"),
+        (
+            {split: [{"id": split, "turns": [{"text": "Hi"}]}] for split in ("a", "b")},
+            "dialogues=*,utterances=turns,text=text",
+        ),
+        ({"messages": [{"role": "x", "content": "Hi"}], "tools": []}, MESSAGES_MAP),
+        (
+            {"version": 1, "all": [{"id": "d1", "turns": [{"text": "Hi"}]}]},
+            "dialogues=all,utterances=turns,text=text",
+        ),
         (TREE, "speaker=who,text=text,id=id,parent=parent"),
         ({"d1": {"log": [{"text": "Hi"}]}}, "dialogues=*,utterances=log,text=text"),
         (
             [{"turns": [{"from": {"role": "x"}, "body": "Hi"}]}],
             "utterances=turns,speaker=from.role,text=body",
         ),
-        ({"messages": [{"role": "x", "content": "Hi"}]}, "utterances=messages,speaker=role,text=content"),
+        ({"messages": [{"role": "x", "content": "Hi"}]}, MESSAGES_MAP),
     ],
 )
 def test_a_map_is_guessed(value: Any, map: str) -> None:
@@ -161,3 +173,9 @@ def test_a_head_that_breaks_off_still_gives_a_map_and_its_paths() -> None:
     choices = choose_keys(b'[{"talk": [{"who": "Ann", "what": "Hi, \\"you\\""}, {"who": "Be')
     assert str(choices.guess) == "utterances=talk,speaker=who,text=what"
     assert choices.paths["text"] == ["who", "what"]
+
+
+@pytest.mark.parametrize(("chosen", "unread"), [("chats", ["old.chats"]), ("*", []), ("", [])])
+def test_lists_that_the_map_leads_past_are_named(chosen: str, unread: list[str]) -> None:
+    head = json.dumps({"chats": [["Hi"]], "old": {"chats": [["Ho"]]}, "tags": ["x"]}).encode()
+    assert choose_keys(head, parse_key_map(f"dialogues={chosen}")).unread == unread

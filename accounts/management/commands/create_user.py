@@ -4,7 +4,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accounts.services import ONE_TIME_PASSWORD_DAYS, create_user
+from accounts.services import ONE_TIME_PASSWORD_DAYS, create_user, make_superuser
 from common.refusals import Refusal
 
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--superuser",
             action="store_true",
-            help="manages every project and may use the administration pages",
+            help="manages every project and may use the administration pages; also for an account that exists",
         )
         parser.add_argument(
             "--password-stdin",
@@ -33,6 +33,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["superuser"] and self._promote(options["username"]):
+            return
         password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else None
         if password == "":
             raise CommandError("There was no password on standard input.")
@@ -50,3 +52,15 @@ class Command(BaseCommand):
         self.stdout.write(f"Account {user.username} created. Sign in at {settings.PUBLIC_URL}/")
         if password is None:
             self.stdout.write(f"One-time password, valid for {ONE_TIME_PASSWORD_DAYS} days: {plain}")
+
+    def _promote(self, username: str) -> bool:
+        """Make an account that exists a superuser; its password and the rest stay. Returns whether there is one."""
+        try:
+            user = make_superuser(username=username)
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
+        if user is not None:
+            self.stdout.write(
+                f"Account {user.username} exists and is a superuser now. Its password and the rest stay as they were."
+            )
+        return user is not None

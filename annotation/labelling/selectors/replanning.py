@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.tasks.models.work import AssignmentState, Task, TaskState
 from annotation.tasks.selectors.languages import read_by_nobody
+from annotation.tasks.selectors.people import short_of_people
 from projects.models import Event, Project
 
 REPLAN, REPLANNED = "annotation.replan", "replanned"  # type of subject, and kind, of the event of a change
@@ -50,7 +51,7 @@ class ReplanPreview:
     added, removed: assignments to give out, more or fewer than now. kept_larger: tasks that more people already hold or
     have labelled than `overlap`; they keep those people. completed: tasks that have enough labels at once.
     in_batches: tasks that keep their group, because their batch has one. unread: tasks in languages that none of their
-    annotators reads.
+    annotators reads. short: tasks that then want more people than the project, or their group, has annotators.
     """
 
     tasks: int
@@ -61,6 +62,7 @@ class ReplanPreview:
     completed: int
     in_batches: int
     unread: int
+    short: int
 
 
 def tasks_to_replan(project: Project, replan: Replan) -> QuerySet[Task]:
@@ -101,7 +103,7 @@ def differs(replan: Replan) -> Q:
 
 
 def preview_replan(project: Project, replan: Replan) -> ReplanPreview:
-    """Three queries, whatever the number of tasks."""
+    """Five queries, whatever the number of tasks."""
     slots = (
         Greatest(Value(replan.overlap) - TAKEN, Value(0)) - F("open_slots") if replan.overlap else Value(0)
     )
@@ -120,7 +122,15 @@ def preview_replan(project: Project, replan: Replan) -> ReplanPreview:
     )
     if replan.group is None:
         counts["in_batches"] = 0
-    return ReplanPreview(**counts, completed=_count_completed(project, replan))
+    return ReplanPreview(
+        **counts, completed=_count_completed(project, replan), short=_count_short(project, replan)
+    )
+
+
+def _count_short(project: Project, replan: Replan) -> int:
+    values = new_values(replan)
+    rows = tasks_to_replan(project, replan)
+    return short_of_people(rows, project, values.get("overlap"), values.get("group")).count()
 
 
 def _count_completed(project: Project, replan: Replan) -> int:

@@ -20,7 +20,9 @@ from frontend.pages.requests import signed_in
 from projects.roles import Capability
 from projects.selectors import project_for
 
-WHOLE_BYTES = 5 * 1024**2  # of a file that can only be read whole; imports.js sends this much of it
+WHOLE_BYTES = (
+    5 * 1024**2
+)  # of an Excel or JSON file, which is read whole up to this size; imports.js sends so much
 UTTERANCES_SAMPLED = 6
 # By name: the label, and what an empty path means.
 LABELS: dict[str, tuple[str | Promise, str | Promise]] = {
@@ -55,29 +57,37 @@ def chosen_map(data: QueryDict) -> str:
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """Preview a file before the upload: its format, and the first dialogue as the parser reads it.
 
-    The body is the first HEAD_BYTES of the file. Query: `name`, `size` and, if the person chose them, `format` and the
-    paths `map_dialogues`, `map_text` and so on.
+    The body is the file, or its first HEAD_BYTES if it is larger than WHOLE_BYTES. Query: `name`, `size` and, if the
+    person chose them, `format` and the paths `map_dialogues`, `map_text` and so on.
     """
     project_for(signed_in(request), slug, Capability.IMPORT)
     sent = request.body
-    head = sent[:WHOLE_BYTES] if sent.startswith(ZIP) else sent[:HEAD_BYTES]
+    is_sent_whole = request.GET.get("size") == str(len(sent)) and len(sent) <= WHOLE_BYTES
+    head = sent[:WHOLE_BYTES] if is_sent_whole or sent.startswith(ZIP) else sent[:HEAD_BYTES]
     chosen = request.GET.get("format", "")
     try:
-        format = chosen if chosen in FORMATS else guess_format_or_refuse(request.GET.get("name", ""), head)
+        format = chosen
+        if chosen not in FORMATS:
+            first = head if head.startswith(ZIP) else head[:HEAD_BYTES]
+            format = guess_format_or_refuse(request.GET.get("name", ""), first)
         map = checked_map(format, chosen_map(request.GET)) if FORMATS[format].read_mapped else ""
     except Invalid as refusal:
         return render(request, "data/imports/preview.html", {"refusal": refusal})
-    content = unpacked_head(head, len(head) if head.startswith(ZIP) else HEAD_BYTES)
-    is_whole = request.GET.get("size") == str(len(head)) and (content == head or len(content) < HEAD_BYTES)
+    content = unpacked_head(head, WHOLE_BYTES)
+    is_whole = request.GET.get("size") == str(len(head)) and (content == head or len(content) < WHOLE_BYTES)
+    if not is_whole and not head.startswith(ZIP):
+        content = content[:HEAD_BYTES]
     key_map = parse_key_map(map) if map else None
     shown = preview_dialogue(format, content, is_whole=is_whole, key_map=key_map)
+    choices = choose_keys(content, key_map) if FORMATS[format].read_mapped else None
+    path = (key_map or (choices and choices.guess) or KeyMap()).dialogues
     context = {
         "format": FORMATS[format],
         "is_guess": chosen not in FORMATS,
         "most_bytes": WHOLE_BYTES if FORMATS[format].is_binary and not is_whole else None,
-        "key_fields": _key_fields(choose_keys(content, key_map), key_map)
-        if FORMATS[format].read_mapped
-        else [],
+        "key_fields": _key_fields(choices, key_map) if choices else [],
+        "unread": choices.unread if choices else [],
+        "unseen_path": "" if is_whole or shown.dialogue or shown.error else ".".join(path),
         **_shown(shown),
     }
     return render(request, "data/imports/preview.html", context)

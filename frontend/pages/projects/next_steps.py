@@ -13,6 +13,7 @@ from accounts.models import User
 from annotation.labelling.selectors.speakers import unasked_speakers
 from annotation.overview.selectors import NEEDS, WORK, Overview, Step, due_steps, overviews, steps_for
 from annotation.tasks.selectors.languages import count_unread_tasks
+from annotation.tasks.selectors.people import count_tasks_short_of_people
 from assessment.sessions.selectors.failing_systems import failing_in_open_runs
 from frontend.pages.projects.steps import MissingSetup, NextStep
 from frontend.pages.projects.study_steps import (
@@ -327,6 +328,16 @@ def _missing_in_labelling(
         )
         url = reverse("members", args=[project.slug]) if Capability.MANAGE_MEMBERS in granted else ""
         found.append(MissingSetup(text % {"n": intcomma(n)}, _("Members and their languages"), url))
+    if seen.annotators and (n := count_tasks_short_of_people(project)):
+        text = ngettext(
+            "%(n)s dialogue wants more people than there are annotators for it: it cannot be finished before more"
+            " annotators join.",
+            "%(n)s dialogues want more people than there are annotators for them: they cannot be finished before more"
+            " annotators join.",
+            n,
+        )
+        url = reverse("members", args=[project.slug]) if Capability.MANAGE_MEMBERS in granted else ""
+        found.append(MissingSetup(text % {"n": intcomma(n)}, _("Add people"), url))
     if unasked := unasked_speakers(project):
         text = _(
             "The questions about utterances are asked only where the speaker is %(wanted)s. Here the speakers are"

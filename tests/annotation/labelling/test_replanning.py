@@ -18,11 +18,12 @@ from annotation.labelling.services.replan_undo import UndoneReplan, undo_replan
 from annotation.labelling.services.replanning import replan_tasks
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Task, TaskState
+from annotation.tasks.selectors.people import count_tasks_short_of_people
 from annotation.tasks.services.assignment import release
 from common.refusals import Invalid, NotFound, Refusal
 from jobs.models import Job, JobState
 from jobs.services import run_job
-from projects.models import Event, Project, Role
+from projects.models import Event, Membership, Project, Role
 from projects.services import set_group
 from tests.annotation.batch_review.conftest import cut_one_batch
 from tests.annotation.conftest import Joins, imported
@@ -48,6 +49,26 @@ def test_more_people_get_dialogues_that_were_all_taken(
     assert (preview.tasks, preview.changed, preview.added, preview.removed) == (3, 3, 3, 0)
     replans(quality, overlap=3)
     assert set(Task.objects.values_list("overlap", "open_slots")) == {(3, 1)}
+
+
+def test_dialogues_that_want_more_people_than_there_are_are_counted(
+    anna: User, bela: User, joins: Joins, quality: Project
+) -> None:
+    assert preview_replan(quality, Replan(overlap=2)).short == 0
+    assert preview_replan(quality, Replan(overlap=3)).short == 3
+    replans(quality, overlap=3)
+    assert count_tasks_short_of_people(quality) == preview_replan(quality, Replan(priority=1)).short == 3
+    set_group(project=quality, actor=None, user=anna, group="medicine")
+    assert preview_replan(quality, Replan(overlap=1, group="medicine")).short == 0
+    assert preview_replan(quality, Replan(overlap=2, group="medicine")).short == 3
+    joins("carla", quality, Role.ANNOTATOR)
+    assert count_tasks_short_of_people(quality) == 0
+
+
+def test_people_who_labelled_and_left_are_not_wanted_again(anna: User, bela: User, quality: Project) -> None:
+    sends(claims(anna, quality))
+    Membership.objects.filter(user=anna).delete()
+    assert preview_replan(quality, Replan(overlap=2)).short == 2
 
 
 def test_finished_dialogues_stay_as_they_are(anna: User, bela: User, quality: Project) -> None:

@@ -21,6 +21,7 @@ from preference.data.models.exports import Export
 from preference.data.selectors.formats import formats_of_protocol
 from preference.data.selectors.random_replies import DrawSettings
 from preference.data.selectors.selection import Filters
+from preference.data.services.exports import start_export
 from projects.models import Project
 from tests.frontend.data_pages import erics_browser, files_root, html, imported, spoken
 
@@ -226,3 +227,20 @@ def test_a_labelling_project_offers_what_diqad_keeps_back(client: Client, mara: 
     assert 'name="include_withheld"' in html(client.get(address))
     query = "?part=preview&format=diqad&splits=train&include_withheld=on"
     assert "--include-withheld" in html(client.get(address + query))
+
+
+@pytest.mark.parametrize(
+    ("unreviewed", "rule"),
+    [(False, "only final labels; of batches, only accepted ones"), (True, "also without a final label")],
+)
+def test_an_export_of_labels_says_by_which_rule_dialogues_are_in_it(
+    client: Client, mara: User, unreviewed: bool, rule: str
+) -> None:
+    quality = create_project(slug="quality", preset="diqad", actor=mara)
+    export = start_export(
+        export_id=uuid4(), project=quality, actor=mara, format="diqad", include_unreviewed=unreviewed
+    )
+    client.force_login(mara)
+    page = html(client.get(reverse("export", args=["quality", export.pk])))
+    assert rule in page
+    assert "expert" not in page

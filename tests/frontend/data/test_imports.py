@@ -172,6 +172,38 @@ def test_a_preview_offers_the_keys_of_a_json_file(erics_browser: Client, project
     assert "cannot be read as a path" in look(erics_browser, project, head, map_parent="p")
 
 
+def test_a_preview_reads_every_list_or_names_those_that_are_not_read(
+    erics_browser: Client, project: Project
+) -> None:
+    splits = {"valid": [["Hi"]] * 9000, "train": [["Ho"]], "test": [["Hey"]]}
+    head = json.dumps(splits).encode()
+    page = look(erics_browser, project, head, name="x.json")
+    assert 'name="map_dialogues" value="*"' in page
+    assert "not read" not in page
+    page = look(erics_browser, project, head, name="x.json", map_dialogues="valid")
+    assert "The file has other lists, which are not read: train, test." in page
+    assert 'data-refused=""' in page
+
+
+def test_a_path_that_the_file_does_not_have_is_refused_before_the_import(
+    erics_browser: Client, project: Project
+) -> None:
+    head = json.dumps({"valid": [["Hi"]] * 20_000}, indent=0).encode()
+    page = look(erics_browser, project, head, name="x.json", map_dialogues="nosuch")
+    assert 'data-refused="all"' in page
+    assert "The file has nothing at the path nosuch." in page
+    assert "Line" not in page
+    page = look(erics_browser, project, head, size=10**9, name="x.json", map_dialogues="nosuch")
+    assert 'data-refused=""' in page  # the rest of so large a file may have it
+    assert "The beginning of the file has nothing at the path nosuch." in page
+
+
+def test_a_failed_import_names_no_line_for_a_path_that_is_nowhere(send: Send) -> None:
+    send(json.dumps({"a": [["x"]]}, indent=1), name="x.json", map_dialogues="nosuch")
+    job = run_job(job_id=Job.objects.get().pk)
+    assert job.error == "Nothing was imported. The file has nothing at the path nosuch."
+
+
 def test_the_chosen_keys_are_used(send: Send) -> None:
     send(json.dumps([{"a": ["x"], "b": ["y"]}]), name="x.json", map_utterances="b")
     job = Job.objects.get()

@@ -1,5 +1,6 @@
 """The page that changes overlap, group and priority of the dialogues that wait, and its operation of the API."""
 
+from collections.abc import Callable
 from uuid import uuid4
 
 import pytest
@@ -10,7 +11,7 @@ from accounts.models import User
 from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Task
-from projects.models import Project
+from projects.models import Project, Role
 from tests.annotation.conftest import imported
 
 pytestmark = pytest.mark.django_db
@@ -30,6 +31,19 @@ def test_the_preview_says_what_it_adds_and_changes_nothing(maras_browser: Client
     html = maras_browser.get(ADDRESS, {"overlap": 5}).content.decode()
     assert "Adds 9 assignments to 3 dialogues." in html
     assert set(Task.objects.values_list("overlap", flat=True)) == {2}
+
+
+def test_more_people_than_there_are_annotators_are_named(
+    maras_browser: Client, quality: Project, mara: User, joins: Callable[..., User]
+) -> None:
+    joins("anna", quality, Role.ANNOTATOR)
+    joins("bela", quality, Role.ANNOTATOR)
+    warning = "3 dialogues want more people than there are annotators for them"
+    assert warning not in maras_browser.get(ADDRESS, {"overlap": 1}).content.decode()
+    assert warning in maras_browser.get(ADDRESS, {"overlap": 3}).content.decode()
+    assert warning not in maras_browser.get("/p/quality/").content.decode()
+    Task.objects.update(overlap=3, open_slots=3)
+    assert warning in maras_browser.get("/p/quality/").content.decode()
 
 
 def test_the_confirmed_preview_is_carried_out_once(maras_browser: Client, quality: Project) -> None:

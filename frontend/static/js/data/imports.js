@@ -6,7 +6,7 @@
 import { format } from "../shared/page.js";
 
 const HEAD_BYTES = 64 * 1024;
-const WHOLE_BYTES = 5 * 1024 * 1024; // of an Excel file, which can only be read whole
+const WHOLE_BYTES = 5 * 1024 * 1024; // of an Excel or JSON file, which is read whole up to this size
 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("import"));
 const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
@@ -69,9 +69,10 @@ async function previewFile(paths = []) {
     ["format", formatField.value],
   ]);
   const isExcel = chosen.name.toLowerCase().endsWith(".xlsx");
+  const isReadWhole = isExcel || chosen.size <= WHOLE_BYTES;
   const answer = await fetch(`${form.dataset.previewUrl}?${query}`, {
     method: "POST",
-    body: chosen.slice(0, isExcel ? WHOLE_BYTES : HEAD_BYTES),
+    body: chosen.slice(0, isReadWhole ? WHOLE_BYTES : HEAD_BYTES),
     headers: { "X-CSRFToken": token.value, "Content-Type": "application/octet-stream" },
   }).catch(() => null);
   // The preview is a help: if it fails the import itself says what is wrong.
