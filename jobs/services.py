@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 LOST_AFTER = timedelta(seconds=60)
 FORGET_WORKER_AFTER = timedelta(minutes=10)
 MAX_LOSSES = 3
+EXCEPTION = "exception"  # in the result of a job that failed unexpectedly: its type and message
 SENT_AT_ONCE = 100
 MISSING_FILES = frozenset({"file_gone", "files_gone"})  # codes of refusals
 
@@ -108,10 +109,15 @@ def _run(job: Job, watch: Callable[[Job], None] | None) -> None:
             job,
             _("Something unexpected went wrong."),
             _("See the log of the worker."),
-            result={"exception": f"{type(error).__name__}: {error}"},
+            result={**_stored_result(job), EXCEPTION: f"{type(error).__name__}: {error}"},
         )
     else:
         _end(job, JobState.DONE, result=result)
+
+
+def _stored_result(job: Job) -> dict[str, Any]:
+    """What the job has kept so far, on which its next attempt may build."""
+    return Job.objects.values_list("result", flat=True).get(pk=job.pk) or {}
 
 
 def _fail(job: Job, error: str, remedy: str, **changes: Any) -> None:
@@ -130,6 +136,8 @@ def _begin(job: Job) -> bool:
     )
     if started:
         job.refresh_from_db()
+        if job.result and job.result.pop(EXCEPTION, None):  # of the attempt before; it is no result
+            job.save(update_fields=["result"])
     return bool(started)
 
 

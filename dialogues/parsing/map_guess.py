@@ -91,7 +91,8 @@ def _json_lines(text: str) -> Iterator[Any]:
 def complete_json(text: str) -> str:
     """The first value of the text; where it breaks off, closed after its last complete entry."""
     stack: list[str] = []
-    last, in_text, at = "", False, 0
+    closing: Sequence[str] = ()
+    end, in_text, at = 0, False, 0
     while at < len(text):
         character = text[at]
         if in_text:
@@ -106,11 +107,11 @@ def complete_json(text: str) -> str:
                 break
             if not stack:
                 return text[: at + 1]
-            last = text[: at + 1] + "".join(reversed(stack))
+            end, closing = at + 1, tuple(stack)
         elif character == "," and stack:
-            last = text[:at] + "".join(reversed(stack))
+            end, closing = at, tuple(stack)
         at += 1
-    return last
+    return text[:end] + "".join(reversed(closing))
 
 
 def _guess(sample: Any) -> KeyMap | None:
@@ -133,7 +134,9 @@ def _guess_siblings(sample: Any) -> KeyMap | None:
         # The first bytes of a large file may show one split only.
         if len(value) < 2 and not SPLITS & {key.lower() for key in value}:
             continue
-        guesses = [None if _are_texts(each) else _guess_list(each) for each in value.values() if each]
+        lists = [each for each in value.values() if each]
+        # Lists of texts or utterances are dialogues by their ids, not splits.
+        guesses = [None if _are_texts(each) or _has_text(each[0]) else _guess_list(each) for each in lists]
         if guesses and guesses[0] and all(guess == guesses[0] for guess in guesses):
             return KeyMap((*path, ANY), **guesses[0])
     return None
@@ -201,9 +204,17 @@ def _guess_item(items: list[Any]) -> dict[str, Path] | None:
 
 
 def _holds_utterances(row: dict[str, Any]) -> bool:
-    """Whether the object is a dialogue rather than an utterance, whose text may be a list of parts."""
+    """Whether the object is a dialogue rather than an utterance, which has a text, if only as a list of parts."""
+    if _has_text(row):
+        return False
     lists = (value for key, value in row.items() if key.lower() in UTTERANCES and key.lower() not in TEXTS)
     return any(isinstance(value, list) and value and isinstance(value[0], dict) for value in lists)
+
+
+def _has_text(row: Any) -> bool:
+    return isinstance(row, dict) and any(
+        isinstance(value, str) for key, value in row.items() if key.lower() in TEXTS
+    )
 
 
 def _paths(sample: Any, chosen: KeyMap) -> dict[str, list[str]]:

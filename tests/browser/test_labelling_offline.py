@@ -347,9 +347,12 @@ def test_a_choice_between_answers_holds_for_its_dialogue_only(
     expect(phone.page.locator("#submit")).not_to_contain_text("Submits in")
     phone.page.wait_for_timeout(6_000)  # the shortest time for a dialogue, and more
     assert (phone.shown, stored(ann)) == (first, [])
+    phone.submit()
+    expect(phone.page.locator("#toasts")).to_contain_text("choose which answers count first")
+    phone.notices.get_by_role("button", name="Keep these").click()
     phone.submit().goes_on_from(first)
     expect(phone.notices).not_to_contain_text("another tab")
-    eventually(lambda: [row.assignment_id for row in stored(ann)] == [first], "the submission")
+    eventually(lambda: [row.answers["dialogue"]["verify"] for row in stored(ann)] == [0], "the submission")
 
 
 def test_a_refused_submission_comes_back_with_its_answers(

@@ -162,6 +162,19 @@ def test_a_map_is_guessed(value: Any, map: str) -> None:
     assert str(guess_key_map(json.dumps(value, indent=1).encode())) == map
 
 
+def test_lists_within_utterances_are_not_dialogues() -> None:
+    said = [
+        {"speaker": "a", "text": "x", "history": [{"a": 1}]},
+        {"speaker": "b", "text": "y", "history": []},
+    ]
+    guess = guess_key_map(json.dumps([{"utterances": said}]).encode())
+    assert guess is not None
+    assert str(guess) == "utterances=utterances,speaker=speaker,text=text"
+    said = [{"speaker": "a", "text": "x", "entities": [{"text": "e"}]}]
+    guess = guess_key_map(json.dumps({"d1": said, "d2": said}).encode())
+    assert guess is None or guess.utterances != ("entities",)
+
+
 @pytest.mark.parametrize(
     "head", [b"", b"[", b'{"a": 1}', b"[1, 2]", b"\xff\xfe", b"]", b'"' * 9, b"[" * 100_000]
 )

@@ -108,6 +108,19 @@ def test_an_unexpected_error_is_put_into_words_and_kept_beside_them(works: dict[
     assert failed.result == {"exception": "KeyError: 'id'"}
 
 
+def test_an_unexpected_error_keeps_what_the_job_has_stored(works: dict[str, Any]) -> None:
+    def store_and_fail(job: Job, _progress: Any) -> None:
+        Job.objects.filter(pk=job.pk).update(result={"stored": 3})
+        raise KeyError("id")
+
+    works["do"] = store_and_fail
+    failed = run_job(job_id=job().pk)
+    assert failed.result == {"stored": 3, "exception": "KeyError: 'id'"}
+    works["do"] = lambda job, progress: {"seen": job.result}
+    Job.objects.filter(pk=failed.pk).update(state=JobState.QUEUED)
+    assert run_job(job_id=failed.pk).result == {"seen": {"stored": 3}}
+
+
 def test_a_lost_job_goes_back_to_the_queue() -> None:
     one = lost()
     take_over_lost_jobs()

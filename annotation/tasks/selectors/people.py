@@ -1,6 +1,7 @@
 """Whether a project has enough annotators for the people that its dialogues want."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 from django.db.models import (
     Case,
@@ -30,20 +31,19 @@ def short_of_people(
     """The tasks of a labelling project that want more people than there are, so that they cannot be finished.
 
     overlap, group: what the tasks would have, if not what they have. One query for the annotators. Who has labelled a
-    task or holds it, but is not an annotator any more, counts for that task.
+    task or holds it, but is no longer an annotator or is of another group, counts for that task.
     """
     annotators = Membership.objects.filter(
         project=project, roles__contains=[Role.ANNOTATOR], user__is_active=True, user__imported=False
     )
     groups = dict(annotators.order_by().values_list("user", "group"))
     sizes = Counter(groups.values())
-    others = (
-        Assignment.objects.filter(task=OuterRef("pk"), state__in=[*HELD, AssignmentState.SUBMITTED])
-        .exclude(annotator__in=groups)
-        .order_by()
-        .values("task")
-        .annotate(n=Count("pk"))
-        .values("n")
+    members = {name: [user for user, group in groups.items() if group == name] for name in sizes if name}
+    others = Case(
+        When(wanted_group="", then=_count_others(list(groups))),
+        *(When(wanted_group=name, then=_count_others(users)) for name, users in members.items()),
+        default=_count_others([]),
+        output_field=IntegerField(),
     )
     people = Case(
         When(wanted_group="", then=Value(len(groups))),
@@ -55,8 +55,15 @@ def short_of_people(
         rows.annotate(wanted=overlap or F("overlap"), wanted_group=group or F("group"))
         .annotate(people=people)
         .filter(wanted__gt=F("people"))
-        .filter(wanted__gt=F("people") + Coalesce(Subquery(others), Value(0)))
+        .filter(wanted__gt=F("people") + others)
     )
+
+
+def _count_others(counted: Sequence[int]) -> Combinable:
+    """How many people besides these hold or have labelled a task."""
+    rows = Assignment.objects.filter(task=OuterRef("pk"), state__in=[*HELD, AssignmentState.SUBMITTED])
+    rows = rows.exclude(annotator__in=counted).order_by()
+    return Coalesce(Subquery(rows.values("task").annotate(n=Count("pk")).values("n")), Value(0))
 
 
 def count_tasks_short_of_people(project: Project) -> int:

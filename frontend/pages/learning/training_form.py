@@ -239,10 +239,11 @@ def settings_of_run(run: TrainingRun, settings: Mapping[str, Any]) -> list[tuple
 
 def describe_recipe(run: TrainingRun) -> str:
     """Its name, and the settings that differ from it: "quick · LoRA · Epochs: 2"."""
-    changes = [
-        _("%(setting)s: %(value)s") % {"setting": name, "value": value}
-        for name, value in settings_of_run(run, run.changes)
-    ]
+    others = {name: value for name, value in run.changes.items() if name not in SETTINGS}
+    settings = settings_of_run(run, run.changes)
+    if run.kind == ModelKind.JOINT:  # those that only the command line and the API can change have no words
+        settings += [(name, describe_setting(name, value)) for name, value in others.items()]
+    changes = [_("%(setting)s: %(value)s") % {"setting": name, "value": value} for name, value in settings]
     return " · ".join([run.recipe, *(["LoRA"] if run.is_lora else []), *changes])
 
 

@@ -71,6 +71,12 @@ def test_people_who_labelled_and_left_are_not_wanted_again(anna: User, bela: Use
     assert preview_replan(quality, Replan(overlap=2)).short == 2
 
 
+def test_people_of_other_groups_who_labelled_count(anna: User, bela: User, quality: Project) -> None:
+    sends(claims(anna, quality))
+    set_group(project=quality, actor=None, user=bela, group="night")
+    assert preview_replan(quality, Replan(overlap=2, group="night")).short == 2
+
+
 def test_finished_dialogues_stay_as_they_are(anna: User, bela: User, quality: Project) -> None:
     for person in (anna, bela):
         sends(claims(person, quality))

@@ -22,12 +22,15 @@ import { showUnsentCount } from "./view.js";
 
 const UNSENT_AFTER_MS = 1500;
 const OPENING_CHARACTERS = 80;
+const CHOOSE_FIRST = gettext("Not submitted: choose which answers count first.");
 
 // ---- the draft ------------------------------------------------------------------------------------------------------
 
 export class Editor {
   /** @type {Drafts | null} */
   drafts = null;
+  /** Two drafts of these answers differ, and the person has not chosen yet. */
+  isUndecided = false;
 
   /**
    * @param {import("./workbench.js").Workbench} bench  @param {import("./questions/questions.js").Questions} questions
@@ -67,6 +70,7 @@ export class Editor {
   close(how) {
     this.drafts?.end(how);
     this.drafts = null;
+    this.isUndecided = false;
   }
 
   keepDraft() {
@@ -111,10 +115,12 @@ export class Editor {
   #offerChoice(theirs) {
     const { notices, sender } = this.bench;
     const mine = this.drafts;
-    sender.cancel(gettext("Not submitted: choose which answers count first."));
+    this.isUndecided = true;
+    sender.cancel(CHOOSE_FIRST);
     const choice = (/** @type {string} */ label, /** @type {() => void} */ choose) => {
       const run = () => {
         notices.hide("conflict");
+        this.isUndecided = false;
         choose();
       };
       return { label, run };
@@ -170,7 +176,8 @@ export class Sender {
     const isSent = state.submitted.some(({ task }) => task === current);
     if (!current || isSent || !isOpen(current.assignment)) return;
     const [missing] = bench.questions.missing();
-    if (missing) this.#askFor(missing.path);
+    if (bench.editor.isUndecided) toast(CHOOSE_FIRST);
+    else if (missing) this.#askFor(missing.path);
     else if (state.secondsLeft === 0) this.#send(current);
     else this.#submitWhenDue();
   }
