@@ -136,7 +136,7 @@ def _begin(job: Job) -> bool:
     )
     if started:
         job.refresh_from_db()
-        if job.result and job.result.pop(EXCEPTION, None):  # of the attempt before; it is no result
+        if job.result and job.result.pop(EXCEPTION, None):  # of the attempt before
             job.save(update_fields=["result"])
     return bool(started)
 
