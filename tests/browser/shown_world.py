@@ -288,7 +288,7 @@ def _trained(people: dict[str, Any]) -> tuple[int, int, str]:
     annotator("lina", project)
     held = claim_next_task(annotator=annotator("ann", project), project=project, claim_id=uuid4())
     question_id, right = uuid4(), {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
-    text = "He is told to ring the bank. Does that answer the question, or send him away?"
+    text = "The reply asks him to ring the bank. Does that answer his question, or only send him away?"
     ask_question(
         asker=people["ann"], project=project, dialogue_id=held.dialogue_id, thread_id=question_id, text=text
     )

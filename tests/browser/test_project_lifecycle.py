@@ -17,7 +17,7 @@ from tests.dialogues.reading import messages
 
 @pytest.fixture
 def quality(mara: User) -> Project:
-    """Two people label each dialogue; there is none yet."""
+    """A project without dialogues, in which two people are to label each."""
     return labelling_project("diqad", mara, slug="quality", overlap=2)
 
 

@@ -57,8 +57,9 @@ def cut_batches(
     batches = _create_batches(project, parts, groups)
     data = {"batches": [batch.pk for batch in batches], "size": size, "sent": sent}
     record_request(CUT, cut_id, kind="cut", project=project, actor=actor, data=data)
+    cut = [batch.pk for batch in batches]
     for row in Round.objects.filter(
-        batch__id__any_of=[batch.pk for batch in batches]
+        batch__id__any_of=cut
     ):  # imported dialogues may have their labels already
         seal_if_complete(row)
     return batches
