@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from rapidfuzz.distance import Levenshtein
 
-from generation.backends.replies import reply_key
+from generation.backends.replies import mean_surprise, reply_key
 from generation.protocol import Reply, ReplyRequest, ReplySet
 from generation.scripts import scripts_in
 
@@ -111,9 +111,13 @@ def _most_different(replies: Sequence[Reply], count: int) -> set[Reply]:
 
 
 def _ranks(replies: Sequence[Reply]) -> dict[Reply, int]:
-    """By the preference score; without one, ordinary draws before warmed ones, in the order in which they came."""
-    order = sorted(enumerate(replies), key=lambda each: (-(each[1].score or 0.0), each[1].warmth, each[0]))
-    return {reply: rank for rank, (_place, reply) in enumerate(order)}
+    """By the preference score; without one, ordinary draws before warmed ones, and the likelier ones first.
+
+    Taking likely samples goes back to sample-and-rank (Adiwardana et al. 2020); here it is the mean over the tokens,
+    which does not prefer short replies.
+    """
+    order = sorted(replies, key=lambda reply: (-(reply.score or 0.0), reply.warmth, mean_surprise(reply)))
+    return {reply: rank for rank, reply in enumerate(order)}
 
 
 def _gain(reply: Reply, chosen: Sequence[Reply], rank: float) -> float:

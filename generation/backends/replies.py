@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 
@@ -18,6 +19,11 @@ def child_seed(seed: int, attempt: int) -> int:
         return seed
     digest = hashlib.blake2b(f"{seed}/{attempt}".encode(), digest_size=4).digest()
     return int.from_bytes(digest, "big") >> 1
+
+
+def mean_surprise(reply: Reply) -> float:
+    """Negative mean log-probability of a token, the end included, in nats; infinite if a server does not return it."""
+    return math.inf if reply.logprob is None else -reply.logprob / (reply.tokens + 1)
 
 
 def clean_reply(text: str) -> str:

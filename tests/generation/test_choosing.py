@@ -106,3 +106,19 @@ def test_the_best_and_different_ones_are_taken_as_they_were_drawn() -> None:
     assert SENTENCES[1] in texts(kept)
     assert SENTENCES[0] not in texts(kept)
     assert all(reply in answer.replies for reply in kept.replies)  # seed, tokens and log-probability as drawn
+
+
+def test_without_scores_the_likelier_ones_are_taken_whatever_their_length() -> None:
+    """Mean log-probability of a token: a long reply has a lower sum, and is not worse for that."""
+    sums = [(-9.0, 5), (-2.4, 5), (-12.0, 23), (-30.0, 5)]
+    drawn = zip(SENTENCES, sums, strict=False)
+    answer = ReplySet(
+        tuple(Reply(text, n, tokens, logprob) for n, (text, (logprob, tokens)) in enumerate(drawn))
+    )
+    assert texts(chosen(answer, count=1)) == [SENTENCES[1]]
+    assert texts(chosen(answer, count=2)) == [SENTENCES[1], SENTENCES[2]]
+
+
+def test_a_server_without_log_probabilities_gives_its_first_ones() -> None:
+    answer = ReplySet(tuple(Reply(text, n, 5) for n, text in enumerate(SENTENCES)))
+    assert SENTENCES[0] in texts(chosen(answer, count=1))

@@ -115,10 +115,12 @@ def test_the_corpus_is_the_one_that_the_weights_were_trained_on(folder: str) -> 
 
 
 def test_the_shipped_model_goes_on_from_the_base() -> None:
-    base, shipped = (
+    base, first = (
         json.loads((FOLDER / name / "training.json").read_text()) for name in ("base_model", "model")
     )
-    assert shipped["earlier"] == base
+    while "earlier" in first:
+        first = first["earlier"]
+    assert first == base
 
 
 def test_batches_hold_whole_dialogues_within_the_budget(tokenizer: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -233,6 +234,15 @@ def test_a_truncated_context_is_answered_right_after_a_whole_one(tiny_model: Mod
     keeping, plain = (HFBackend(str(tiny_model()), cache_conversations=n, max_context=40) for n in (64, 0))
     for length in range(1, 6):
         assert texts(keeping.generate([talk(length)])[0]) == texts(plain.generate([talk(length)])[0])
+
+
+def test_only_the_last_utterances_are_read_if_the_model_is_to(tiny_model: Model) -> None:
+    folder, request = str(tiny_model()), talk(5)
+    limited = HFBackend(folder, max_utterances=2).generate([request])
+    assert limited == HFBackend(folder).generate([replace(request, context=request.context[-2:])])
+    assert texts(limited[0]) != texts(HFBackend(folder).generate([request])[0])
+    with pytest.raises(ValueError, match="at least 1"):
+        HFBackend(folder, max_utterances=0)
 
 
 def test_n_grams_are_blocked_as_transformers_does() -> None:

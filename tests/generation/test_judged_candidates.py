@@ -90,12 +90,12 @@ def test_a_model_that_fails_is_an_error() -> None:
         candidates(Failing(), judged_openings()[0])  # type: ignore[arg-type]
 
 
-def test_every_opening_has_six_or_seven_different_candidates() -> None:
+def test_every_opening_has_five_to_seven_different_candidates() -> None:
     rows = read_rows(REPLIES)
     replies = {opening.number: [] for opening in judged_openings()}  # type: dict[int, list[str]]
     for row in rows:
         replies[int(row["number"])].append(row["reply"])
-    assert {len(texts) for texts in replies.values()} <= {6, 7}
+    assert {len(texts) for texts in replies.values()} <= {5, 6, 7}
     assert all(len(set(texts)) == len(texts) for texts in replies.values())
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from generation import loaded
-from generation.models import Generator
+from generation.models import BackendKind, Generator
 from generation.protocol import BackendError
 from generation.selectors import workers_holding
 from jobs import tasks as heartbeat
@@ -33,6 +33,17 @@ def use(*generators: Generator) -> None:
     for generator in generators:
         with loaded.use_backend(generator):
             pass
+
+
+def test_the_servers_own_model_reads_as_many_utterances_as_the_settings_say(settings: Any, db: None) -> None:
+    assert settings.GENERATION_UTTERANCES == 1  # of the shipped model
+    named = create_generator("named", BackendKind.HF, model="models/mine")
+    unnamed = create_generator("unnamed", BackendKind.HF)
+    for utterances, wanted in ((1, 1), (0, None)):
+        settings.GENERATION_UTTERANCES = utterances
+        for generator in (None, unnamed):
+            assert loaded.path_and_options(generator)[1]["max_utterances"] == wanted
+        assert loaded.path_and_options(named)[1] == {"model": "models/mine"}
 
 
 def test_the_least_recently_used_model_goes(db: None) -> None:

@@ -51,12 +51,13 @@ class HFBackend:
     """Replies from a causal language model in a folder or on the Hub; loaded at the first use.
 
     dtype "auto": float32 on a CPU, the saved one elsewhere. max_context: tokens of context; the oldest utterances are
-    dropped beyond it. cache_conversations, cache_bytes: limits of the encoded conversations kept for their next turn.
-    threads: of PyTorch, for the whole process. batch_requests: decoded together at most. extra_rounds: how often
-    missing replies (repeated, empty) are drawn again, with warmer beginnings each time. chat: use the tokenizer's chat
-    template; None: if it has one. block_context_ngrams: also block n-grams of the context, as transformers does. Off by
-    default: in a dialogue it forbids "do you like" forever after the first time, and cuts words of languages whose
-    tokens are characters. pack_weights: see `packing`; only for float32 on a CPU.
+    dropped beyond it. max_utterances: of context, the last ones; None: all that fit. cache_conversations, cache_bytes:
+    limits of the encoded conversations kept for their next turn. threads: of PyTorch, for the whole process.
+    batch_requests: decoded together at most. extra_rounds: how often missing replies (repeated, empty) are drawn again,
+    with warmer beginnings each time. chat: use the tokenizer's chat template; None: if it has one.
+    block_context_ngrams: also block n-grams of the context, as transformers does. Off by default: in a dialogue it
+    forbids "do you like" forever after the first time, and cuts words of languages whose tokens are characters.
+    pack_weights: see `packing`; only for float32 on a CPU.
 
     A model that joint training saved with a preference head scores its replies (`scoring`). It is served as it was
     trained, which its folder says (`dialogue_format`): without a chat template, unless it kept its base's or `chat` is
@@ -69,6 +70,7 @@ class HFBackend:
         device: str = "auto",
         dtype: str = "auto",
         max_context: int = 384,
+        max_utterances: int | None = None,
         cache_conversations: int = 64,
         cache_bytes: int = 1 << 30,
         threads: int | None = None,
@@ -83,8 +85,10 @@ class HFBackend:
             raise ValueError(
                 "model must be named, max_context be at least 8, batch_requests at least 1, the others at least 0."
             )
+        if max_utterances is not None and max_utterances < 1:
+            raise ValueError("max_utterances must be at least 1, or null for all that fit.")
         self.model, self.device, self.dtype = str(model), device, dtype
-        self.max_context = max_context
+        self.max_context, self.max_utterances = max_context, max_utterances
         self.batch_requests, self.extra_rounds = batch_requests, extra_rounds
         self.chat, self.system_prompt = chat, system_prompt
         self.block_context_ngrams, self.pack_weights = block_context_ngrams, pack_weights
@@ -206,7 +210,8 @@ class HFBackend:
                 "Lower max_new_tokens.",
             )
         try:
-            tokens = ready.renderer.render(request.context, request.speaker, room, request.persona)
+            context = request.context[-self.max_utterances :] if self.max_utterances else request.context
+            tokens = ready.renderer.render(context, request.speaker, room, request.persona)
             return Prompt(request.conversation, tuple(tokens))
         except Exception as error:
             return _as_backend_error(error)

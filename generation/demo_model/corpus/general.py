@@ -4,10 +4,11 @@ A tiny model rarely understands what an opening is about, but it can learn what 
 question how to do something. `general/LANGUAGE/KIND.txt` holds what may then be said:
 
     r a first sentence, which is also a whole reply
-    f a second sentence, which follows any of the first ones and is also a whole reply
+    f a second sentence, which follows any of the first ones and, unless it is about a question, is also a whole reply
 
 It often mistakes one kind for another, good news for bad. So some replies fit several kinds (`CAUTIOUS`): they take no
-side, and a model that is unsure learns to prefer them.
+side, and a model that is unsure learns to prefer them. What is light and what is grave have their own, because a reply
+that is warm enough for a loss is too heavy for a weekend's plans.
 """
 
 import random
@@ -42,12 +43,11 @@ KINDS = (
 )
 # Files of replies that fit whichever of these kinds an opening is of.
 CAUTIOUS = {
-    "any_news": (
-        "good_news", "bad_luck", "annoyance", "low_mood", "death", "nervous", "plan", "report", "surprise", "opinion",
-        "dilemma", "regret",
-    ),
-    "any_question": ("question_about_you", "yes_or_no", "either_or", "open_question", "advice", "fact", "why"),
+    "any_light": ("good_news", "plan", "report", "surprise", "opinion"),
+    "any_grave": ("bad_luck", "annoyance", "low_mood", "death", "nervous", "dilemma", "regret"),
+    "any_question": ("yes_or_no", "either_or", "open_question", "advice", "fact", "why"),
 }  # fmt: skip
+QUESTIONS = frozenset((*CAUTIOUS["any_question"], "question_about_you"))
 OTHER = "other"  # greetings, thanks and the like, to which nothing general can be said
 # Shares of replies of a first sentence alone, and of both.
 FIRST, BOTH = 0.35, 0.40
@@ -55,15 +55,19 @@ FIRST, BOTH = 0.35, 0.40
 
 @dataclass(frozen=True, slots=True)
 class GeneralReplies:
-    """What may be said to openings of one kind, or of several."""
+    """What may be said to openings of one kind, or of several. to_questions: then a second sentence never stands alone.
+
+    "And you?" is no answer.
+    """
 
     language: str
     first: Lines
     second: Lines
+    to_questions: bool = False
 
     def write(self, rng: random.Random) -> str:
         """A first sentence, a second one, or both."""
-        form = rng.random()
+        form = rng.random() * (FIRST + BOTH if self.to_questions else 1)
         if form < FIRST:
             return rng.choice(self.first)
         if form < FIRST + BOTH:
@@ -95,4 +99,5 @@ def _read(language: str, name: str) -> GeneralReplies:
         if key not in lines:
             raise ValueError(f"{path.name}, '{key} {rest}': a line begins with r or f.")
         lines[key].append(rest)
-    return GeneralReplies(language, tuple(lines["r"]), tuple(lines["f"]))
+    to_questions = name in QUESTIONS or name == "any_question"
+    return GeneralReplies(language, tuple(lines["r"]), tuple(lines["f"]), to_questions)

@@ -23,7 +23,13 @@ from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
-from generation.demo_model.corpus.general import KINDS, OTHER, cautious_replies, general_replies
+from generation.demo_model.corpus.general import (
+    KINDS,
+    OTHER,
+    QUESTIONS,
+    cautious_replies,
+    general_replies,
+)
 from generation.demo_model.corpus.reading import HERE, Lines, source_lines, split
 from generation.demo_model.corpus.wording import add_typo, drop_punctuation
 
@@ -32,12 +38,17 @@ CONVERSATION = 0.05  # the share of them among the texts that are drawn
 GENERAL_REPLIES = 0.9  # the share among the replies of exchanges, cautious ones included
 # The share among the general replies of kinds that have cautious ones. More in Chinese: many of its other replies begin
 # with the same few characters, and sampling prefers what is frequent.
-CAUTIOUS_REPLIES = {"en": 0.35, "zh": 0.5}
+CAUTIOUS_REPLIES = {"en": 0.4, "zh": 0.5}
+# More to good news: nothing is worse than joy at a death that the model takes for it.
+CAUTIOUS_AT_GOOD_NEWS = 0.65
 VALIDATION = 0.02  # the share of openings that training never sees
 # The number of openings of a kind counts to the power of one minus this: rare kinds need practice too.
 LEVELLED = 0.3
-# Shares of openings that are varied as people type.
-TYPO, LOWER, NO_PUNCTUATION = 0.05, 0.15, 0.25
+# Shares of openings that are varied as people type. STOP, of those that end without a mark: the topics end their
+# openings with one, and a model that sees it nowhere else takes every stop for a sign of them.
+TYPO, LOWER, NO_PUNCTUATION, STOP = 0.05, 0.15, 0.25, 0.5
+# The mark after a statement, and after a question.
+END_MARKS = {"en": (".", "?"), "zh": ("。", "？")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +71,14 @@ class Exchange:
             text = add_typo(text, rng)
         if rng.random() < LOWER:
             text = text.lower()
-        if rng.random() < NO_PUNCTUATION:
+        if text[-1].isalnum() and rng.random() < STOP:
+            text += END_MARKS[language][self.kind in QUESTIONS]
+        elif rng.random() < NO_PUNCTUATION:
             text = drop_punctuation(text, language)
         if self.kind != OTHER and rng.random() < GENERAL_REPLIES:
             general = general_replies(language)[self.kind]
-            if rng.random() < CAUTIOUS_REPLIES[language]:
+            share = CAUTIOUS_AT_GOOD_NEWS if self.kind == "good_news" else CAUTIOUS_REPLIES[language]
+            if rng.random() < share:
                 general = cautious_replies(language).get(self.kind, general)
             return text, general.write(rng)
         return text, rng.choice(self.replies)

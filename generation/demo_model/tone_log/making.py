@@ -8,7 +8,7 @@ from itertools import count
 from random import Random
 from typing import Any, Final
 
-from generation.backends.replies import reply_key
+from generation.backends.replies import mean_surprise, reply_key
 from generation.demo_model.corpus import LANGUAGES, heldout_openings
 from generation.demo_model.corpus.reading import material
 from generation.demo_model.demo_log.making import topic_domains
@@ -140,7 +140,7 @@ def _thoughts(replies: Sequence[Reply], dialogue: Dialogue, closed: AbstractSet[
 
 def _reluctance(reply: Reply) -> tuple[bool, float]:
     """Drawn hotter than usual, because ordinary draws repeated each other; nats per token, with the end."""
-    return reply.warmth > 1, -(reply.logprob or 0.0) / (reply.tokens + 1)
+    return reply.warmth > 1, mean_surprise(reply)
 
 
 def _seed(key: str) -> int:

@@ -39,6 +39,9 @@ def main() -> None:
     parser.add_argument(
         "--batch-tokens", type=int, default=Recipe().batch_tokens, help="of a step; a GPU is faster with more"
     )
+    parser.add_argument(
+        "--sharpness", type=float, default=Recipe().sharpness, help="factor on the logits of what is saved"
+    )
     parser.add_argument("--vocabulary", type=int, default=Recipe().vocabulary)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
@@ -79,6 +82,7 @@ def main() -> None:
         thinned=options.thinned,
         dropout=options.dropout,
         kind_weight=options.kind_weight,
+        sharpness=options.sharpness,
     )
     run = Run(recipe, work, options.device, options.workers, options.start)
     run.train()

@@ -41,7 +41,7 @@ def dialogue(backend: HFBackend, opening: str, rounds: int = ROUNDS) -> list[str
 
 def show_dialogues(folder: Path) -> None:
     """Print five dialogues of seven rounds in each language, from every fourth held-out opening."""
-    backend = HFBackend(str(folder))
+    backend = HFBackend(str(folder), max_utterances=1)  # as it is served: see GENERATION_UTTERANCES
     for language in LANGUAGES:
         openings = [text for code, _, text in heldout_openings() if code == language]
         for opening in openings[::4][:DIALOGUES]:

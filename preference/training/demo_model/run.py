@@ -93,7 +93,8 @@ class Run:
     @property
     def computes_in_bf16(self) -> bool:
         """Where the processor multiplies in it; where it does not, fp32 is many times faster."""
-        return self.device == "cuda" or torch.backends.cpu.get_cpu_capability() == "AVX512"
+        able = torch.cpu.get_capabilities()
+        return self.device == "cuda" or bool(able.get("avx512_bf16") or able.get("amx_bf16"))
 
     @property
     def checkpoint(self) -> Path:

@@ -175,7 +175,7 @@ def draw_quadruples(
 ) -> list[Quadruple]:
     """The quadruples of one epoch; for several epochs, keep a QuadrupleSampler.
 
-    The model reply is drawn among the `similar` candidates least similar to the human reply (None: among all), the
+    The model reply is drawn from the `similar` candidates least similar to the human reply (None: from all), the
     random reply among the replies of all other dialogues in the same language.
     """
     return QuadrupleSampler(dialogues, seed=seed, similar=similar).epoch(epoch)

@@ -71,8 +71,8 @@ class JointRecipe:
     context, reply: longest in tokens; the oldest utterances are dropped first. speaker_marks: whether utterances
     begin with who speaks ("A:", "B:"); chat_template: whether dialogues are rendered by the template of the base's
     tokenizer, as servers do. Either is saved with the model, which is served so too. batch: quadruples per optimiser
-    step. epochs: passes over the data. similar: the model's reply is drawn among that many candidates least similar to
-    the human's, None: among all. random_within: the random reply is drawn among the dialogues of the same language, or
+    step. epochs: passes over the data. similar: the model's reply is drawn from that many candidates least similar to
+    the human's, None: from all. random_within: the random reply is drawn from the dialogues of the same language, or
     of the same language and domain (domain); where the domain has no other reply, the language counts.
     shuffle: what comes in random order, whole dialogues or single turns. Turns are what the authors' code shuffles: a
     step then rests on about as many dialogues as quadruples, not on a seventh of them, and costs as much as packing,

@@ -43,7 +43,7 @@ def render_report(
     for name, svg in plots:
         parts += [heading(name), draw_figure(svg), _points_table(replies, by_name[name])]
     parts += [heading(_("All figures")), f"<pre>{escape(table(report))}</pre>"]
-    return html_page(_("Evaluators beside people"), parts)
+    return html_page(_("Evaluators compared with people"), parts)
 
 
 def _scatter(replies: Sequence[JudgedReply], result: EvaluatorResult) -> Markup:
