@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import get_language, get_language_from_request, override
 from django.utils.translation import gettext as _
 
 from accounts.mail import is_mail_set_up, send_later
@@ -32,6 +33,13 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             return redirect("account_login")
         response: HttpResponse | None = super().pre_login(request, user, **kwargs)
         return response
+
+    def add_message(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        """The sign-out message appears on a guest page, so it is in the browser's language."""
+        is_goodbye = "account/messages/logged_out.txt" in (*args, kwargs.get("message_template"))
+        language = get_language_from_request(request) if is_goodbye else get_language()
+        with override(language):
+            super().add_message(request, *args, **kwargs)
 
     def set_password(self, user: User, password: str) -> None:
         """Called whenever a person chooses their own password."""

@@ -25,7 +25,7 @@ def check_failures(request: HttpRequest, action: str) -> None:
     if failures >= MAX_FAILURES:
         raise Refusal(
             "too_many_requests",
-            _("There were too many attempts from here."),
+            _("There were too many attempts from your network address."),
             _("Wait a minute, then try again."),
             status=429,
         )

@@ -1,4 +1,4 @@
-"""E-mail, sent by workers so that no request waits for a mail server."""
+"""Email, sent by workers so that no request waits for a mail server."""
 
 import logging
 
@@ -27,22 +27,22 @@ def is_mail_set_up() -> bool:
 
 
 def send_task(name: str, *args: object) -> None:
-    """Ask a worker to send something. Raises Refusal "mail_unavailable" if e-mail is off or the broker is away."""
+    """Ask a worker to send something. Raises Refusal "mail_unavailable" if email is off or the broker is away."""
     if not is_mail_set_up():
         raise Refusal(
             "mail_unavailable",
-            _("This server sends no e-mail."),
+            _("This server sends no email."),
             _("Ask the manager of your project for a link."),
             status=503,
         )
     try:
         current_app.send_task(name, args=args, queue=QUEUE, retry=False, expires=EXPIRES)
     except (RedisError, OperationalError, OSError) as error:
-        logger.warning("the broker did not accept an e-mail: %s", error)
+        logger.warning("the broker did not accept an email: %s", error)
         raise Refusal(
             "mail_unavailable",
-            _("No e-mail can be sent right now."),
-            _("Try again in some minutes, or ask the manager of your project."),
+            _("No email can be sent right now."),
+            _("Try again in a few minutes, or ask the manager of your project."),
             status=503,
         ) from error
 

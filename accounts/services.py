@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -19,6 +19,7 @@ from accounts.selectors import live_tokens
 from common.idempotency import check_repeat
 from common.languages import LANGUAGE_NAMES
 from common.refusals import Invalid, NotAllowed, NotFound, Refusal
+from common.sentences import join_sentences
 
 TOKEN_PREFIX = "lap_"  # noqa: S105 - not a password
 RECORD_USE_EVERY = timedelta(minutes=1)
@@ -184,15 +185,31 @@ def create_user(
         is_superuser=is_superuser,
         is_staff=is_superuser,
     )
-    _check_unique(user)
+    if problems := account_problems(user, password):
+        raise problems[0]
     plain = _set_password(user, password)
-    _validate(user)
     try:
         with transaction.atomic():
             user.save(force_insert=True)
     except IntegrityError as error:  # another account took the name after the check
         raise _username_taken(user.username) from error
     return user, plain
+
+
+def account_problems(user: User, password: str | None) -> list[Refusal]:
+    """What is wrong with a new account: at most one problem each of its names, its password and its other values."""
+    checks: list[Callable[[], None]] = [
+        lambda: _check_unique(user),
+        lambda: _check_password(user, password),
+        lambda: _validate(user),
+    ]
+    found = []
+    for check in checks:
+        try:
+            check()
+        except Refusal as refusal:
+            found.append(refusal)
+    return found
 
 
 @transaction.atomic
@@ -228,24 +245,26 @@ def renew_one_time_password(*, user: User) -> str:
 
 
 def _set_password(user: User, password: str | None) -> str:
+    """Set it, unchecked, or a one-time password, which is returned."""
     plain = password or one_time_password()
-    if password is not None:
-        _check_password(user, password)
     valid_until = timezone.now() + timedelta(days=ONE_TIME_PASSWORD_DAYS)
     user.temporary_password_until = valid_until if password is None else None
     user.set_password(plain)
     return plain
 
 
-def _check_password(user: User, password: str) -> None:
+def _check_password(user: User, password: str | None) -> None:
+    """None: the account gets a one-time password."""
     try:
-        validate_password(password, user)
+        if password is not None:
+            validate_password(password, user)
     except ValidationError as error:
-        raise Invalid(" ".join(error.messages), field="password") from error
+        raise Invalid(join_sentences(error.messages), field="password") from error
 
 
 def set_own_password(*, user: User, password: str) -> None:
     """Store a password that the person has chosen. Their other sessions end. Raises Invalid."""
+    _check_password(user, password)
     _set_password(user, password)
     user.save(update_fields=["password", "temporary_password_until"])
 
@@ -261,7 +280,7 @@ def _check_unique(user: User) -> None:
     if user.email and User.objects.filter(email__iexact=user.email).exists():
         raise Refusal(
             "email_taken",
-            _("Somebody with the e-mail address %(email)s has an account already.") % {"email": user.email},
+            _("Somebody with the email address %(email)s has an account already.") % {"email": user.email},
             _("Add that person instead of creating a second account."),
             details={"field": "email"},
         )
@@ -280,12 +299,16 @@ def _validate(user: User) -> None:
     try:
         user.full_clean(exclude=["password"], validate_unique=False)
     except ValidationError as error:
-        field, texts = next(iter(error.message_dict.items()))
-        raise Invalid(" ".join(texts), field=field) from error
+        field, errors = next(iter(error.error_dict.items()))
+        texts = error.message_dict[field]
+        if field == "username" and any(one.code == "invalid" for one in errors):
+            # Django's Chinese text leaves out the +.
+            texts = [_("Enter a valid sign-in name: only letters, digits and @ . + - _")]
+        raise Invalid(join_sentences(texts), field=field) from error
 
 
 def find_person(who: str) -> User:
-    """The active person with this sign-in name or e-mail address, in any case.
+    """The active person with this sign-in name or email address, in any case.
 
     Raises NotFound, Refusal "ambiguous_person".
     """
@@ -298,7 +321,7 @@ def find_person(who: str) -> User:
     ).exclude(username="")[:2]
     if not name or not found:
         raise NotFound(
-            _("There is nobody with the sign-in name or e-mail address “%(who)s”.") % {"who": name},
+            _("There is nobody with the sign-in name or email address “%(who)s”.") % {"who": name},
             _("Check the spelling, or create an account for them."),
         )
     if len(found) > 1:

@@ -1,4 +1,4 @@
-"""Celery entry points of e-mail. A mail server that is away is tried again for about an hour."""
+"""Celery entry points of email. A mail server that is away is tried again for about an hour."""
 
 from celery import shared_task
 from django.core.mail import send_mail

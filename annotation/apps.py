@@ -28,6 +28,7 @@ class AnnotationConfig(AppConfig):
         from annotation.tasks.selectors.untouched import KEPT_DIALOGUES
         from annotation.tasks.services.claiming import ADMISSION_CHECKS
         from dialogues.services import deleting
+        from dialogues.services.languages import BEFORE_LANGUAGE_SET
         from dialogues.services.storing import BEFORE_STORE, PROJECT_CHECKS
         from dialogues.services.undoing import KEPT_IF, LOCKS
         from jobs.registry import register
@@ -45,12 +46,20 @@ class AnnotationConfig(AppConfig):
         deleting.BEFORE_DELETE.append(forget_work)
         PROJECT_CHECKS.append(check_import)
         BEFORE_STORE.append(follow_import)
+        BEFORE_LANGUAGE_SET.append(follow_language)
         ADMISSION_CHECKS.append(check_admission)
         AFTER_FINAL_LABEL.append(seal_round)
         HIDDEN_LABELS.append(hide_labels)
 
 
 # Each function imports its service when it is called: a process loads only what it uses.
+
+
+def follow_language(project: "Project", dialogues: "QuerySet[Dialogue]", language: str) -> None:
+    """Tasks have the language of their dialogue."""
+    from annotation.labelling.services.planning import follow_language
+
+    follow_language(project, dialogues, language)
 
 
 def check_import(project: "Project", parsed: "ParsedDialogue") -> "RowError | None":

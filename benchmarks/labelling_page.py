@@ -4,8 +4,8 @@ from a key to its answer in a long dialogue.
     python -m benchmarks.labelling_page [--submissions 50] [--preset diqad] [--utterances 2000] [--json]
 
 A real web server and database. Every dialogue is answered by keys and submitted; measured in the page, from the key to
-the frame in which the next dialogue, or the answer, is painted. Bounds: 50 ms each, in the median; 95 kB and 23
-requests for a cold page.
+the frame in which the next dialogue, or the answer, is painted. Bounds: 50 ms each, in the median; for a cold page
+MAX_COLD_BYTES and MAX_COLD_REQUESTS, to which the tests hold it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from benchmarks.database import scratch_database, set_up
 from benchmarks.page import cold_weight
 from benchmarks.reporting import command_line, print_figures
 
+# Development serves the scripts with JSDoc, which production does not. Django's GZipMiddleware pads each page with up
+# to 100 random bytes, against attacks on compressed secrets (BREACH).
+MAX_COLD_BYTES = 107_000
+MAX_COLD_REQUESTS = 27  # a module and a style sheet are a request each; docs/decisions/0022-script-modules.md
 KEYS = {
     "diqad": ["n", "5"],
     "dch": ["y", "y", "5", "y", "y", *["2"] * 20],

@@ -1,5 +1,6 @@
 """Languages of dialogues: codes as files write them, and the languages that people can say they read."""
 
+import re
 from typing import Final
 
 from django.conf.locale import LANG_INFO
@@ -25,6 +26,7 @@ def _own_name(code: str) -> str:
     return name[:1].upper() + name[1:]
 
 
+CODE: Final = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
 LANGUAGES: Final = [(code, _own_name(code)) for code in CODES]
 LANGUAGE_NAMES: Final = dict(LANGUAGES)
 
@@ -32,6 +34,25 @@ LANGUAGE_NAMES: Final = dict(LANGUAGES)
 def language_name(code: str) -> str:
     """The language's own name, "Several languages" in the active language for "mul", or the code itself."""
     return _("Several languages") if code == "mul" else LANGUAGE_NAMES.get(code, code)
+
+
+def is_language_code(code: str) -> bool:
+    """Whether the code is written as "zh", "zh-Hans" or "en_US" and names a language that people can choose."""
+    return bool(CODE.fullmatch(code) and primary_language(code))
+
+
+def standard_language_code(code: str) -> str:
+    """The code as BCP 47 writes it: "zh-Hans" for "ZH_hans", "en-US" for "en_us", "en" for "english".
+
+    A code that names no language stays as it is.
+    """
+    if not is_language_code(code):
+        return code
+    _first, *rest = code.replace("_", "-").split("-")
+    subtags = (
+        part.title() if len(part) == 4 else part.upper() if len(part) == 2 else part.lower() for part in rest
+    )
+    return "-".join([primary_language(code), *subtags])
 
 
 def primary_language(code: str) -> str:

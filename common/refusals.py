@@ -4,6 +4,8 @@ from typing import Any
 
 from django.utils.functional import Promise
 
+from common.sentences import join_sentences
+
 
 class Refusal(Exception):
     """An action was refused. Nothing of it is stored.
@@ -29,7 +31,7 @@ class Refusal(Exception):
         self.details = details or {}
 
     def __str__(self) -> str:
-        return f"{self.message} {self.remedy}".strip()
+        return join_sentences([self.message, self.remedy])
 
 
 class NotFound(Refusal):

@@ -51,7 +51,7 @@ def _writers(model: type[Model]) -> set[str]:
 def _not_settled() -> Refusal:
     return Refusal(
         "not_settled",
-        _("Something large is being stored, so it is not certain yet what comes next."),
-        _("Ask again in a moment, from the same place."),
+        _("A large change is being stored, so the next rows are not final yet."),
+        _("Send the same request again in a moment."),
         status=HTTPStatus.SERVICE_UNAVAILABLE,
     )

@@ -55,10 +55,19 @@ def _is_url(url: str, schemes: Collection[str]) -> bool:
 
 
 def read_public_url(env: Env) -> str:
-    url: str = env.str("PUBLIC_URL", default="").rstrip("/") or "http://localhost:8000"
+    url: str = env.str("PUBLIC_URL", default="").rstrip("/")
+    if not url:
+        return f"http://localhost:{_read_port(env)}"
     if not (_is_url(url, ("http", "https")) and urlsplit(url).hostname):
         raise ImproperlyConfigured(f"PUBLIC_URL={url} is not understood. Write https://lapidary.example.org")
     return url
+
+
+def _read_port(env: Env) -> str:
+    port: str = env.str("LAPIDARY_PORT", default="") or "8000"
+    if not (port.isdecimal() and 0 < int(port) < 65536):
+        raise ImproperlyConfigured(f"LAPIDARY_PORT={port} is not a port. Write a number, such as 8200.")
+    return port
 
 
 def read_time_zone(env: Env) -> str:

@@ -1,4 +1,4 @@
-"""What `manage.py doctor` finds out about e-mail: it connects and signs in, and sends only if asked to."""
+"""What `manage.py doctor` finds out about email: it connects and signs in, and sends only if asked to."""
 
 import smtplib
 import socket
@@ -20,20 +20,20 @@ def mail(*, mail_to: str = "") -> Iterable[Finding]:
     if not settings.EMAIL_URL:
         state: State = "problem" if mail_to else "ok"
         remedy = _("Set: {setting}").format(setting="EMAIL_URL=submission://…") if mail_to else ""
-        yield Finding(state, _("E-mail is off: managers renew passwords with a link."), remedy)
+        yield Finding(state, _("Email is off: managers renew passwords with a link."), remedy)
         return
     backend = get_connection()
     if not isinstance(backend, EmailBackend):
         yield Finding(
             "warning",
-            _("E-mail goes to the console or a folder, not to people."),
+            _("Email goes to the console or a folder, not to people."),
             _("Set: {setting}").format(setting="EMAIL_URL=submission://…"),
         )
     elif problem := connection_problem(backend):
         yield problem
         return
     else:
-        yield Finding("ok", _("The mail server {server} takes e-mail.").format(server=_server(backend)))
+        yield Finding("ok", _("The mail server {server} takes email.").format(server=_server(backend)))
         yield from _warn_unencrypted(backend)
     if mail_to:
         yield _send_to(mail_to)
@@ -47,7 +47,7 @@ def _warn_unencrypted(backend: EmailBackend) -> Iterable[Finding]:
     if backend.host not in LOCAL_HOSTS and not (backend.use_tls or backend.use_ssl):
         yield Finding(
             "warning",
-            _("E-mail crosses the network unencrypted, links to new passwords included."),
+            _("Email crosses the network unencrypted, links to new passwords included."),
             _("Set: {setting}").format(setting="EMAIL_URL=submission://…"),
         )
 
@@ -118,7 +118,7 @@ def _short(error: OSError) -> str:
 
 
 def _send_to(address: str) -> Finding:
-    body = _("Lapidary at {url} can send e-mail.").format(url=settings.PUBLIC_URL)
+    body = _("Lapidary at {url} can send email.").format(url=settings.PUBLIC_URL)
     message = EmailMessage(_("A test of Lapidary"), body, to=[address])
     try:
         message.send()

@@ -1,4 +1,4 @@
-"""EMAIL_URL: the server that sends e-mail, as one address."""
+"""EMAIL_URL: the server that sends email, as one address."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ EXAMPLE: Final = "submission://name:password@mail.example.org:587"
 
 @dataclass(frozen=True, slots=True)
 class MailServer:
-    """Where e-mail goes. Fields as Django's settings EMAIL_…; the defaults send nothing."""
+    """Where email goes. Fields as Django's settings EMAIL_…; the defaults send nothing."""
 
     backend: str = f"{BACKENDS}.dummy.EmailBackend"
     host: str = ""
@@ -32,7 +32,7 @@ class MailServer:
 
 
 def parse_mail_url(url: str) -> MailServer:
-    """The server of EMAIL_URL; empty: e-mail is off. Raises ImproperlyConfigured, without the password in it."""
+    """The server of EMAIL_URL; empty: email is off. Raises ImproperlyConfigured, without the password in it."""
     if not url:
         return MailServer()
     parts = urlsplit(url)
@@ -79,5 +79,5 @@ def _smtp_server(parts: SplitResult) -> MailServer:
 
 def _not_understood(why: str) -> ImproperlyConfigured:
     return ImproperlyConfigured(
-        f"EMAIL_URL is not understood: {why}. Write it as {EXAMPLE}, or leave it out to switch e-mail off."
+        f"EMAIL_URL is not understood: {why}. Write it as {EXAMPLE}, or leave it out to switch email off."
     )

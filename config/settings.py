@@ -207,6 +207,7 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "accounts.adapters.AccountAdapter"
 ACCOUNT_FORMS = {
+    "login": "accounts.forms.SignInForm",
     "change_password": "frontend.pages.account.password_forms.PasswordChangeForm",
     "set_password": "frontend.pages.account.password_forms.FirstPasswordForm",
     "reset_password_from_key": "frontend.pages.account.password_forms.PasswordResetForm",
@@ -238,11 +239,11 @@ SOCIALACCOUNT_PROVIDERS = {
     }
 }
 
-# Of a link that sets a new password, sent by e-mail or made by a manager.
+# Of a link that sets a new password, sent by email or made by a manager.
 PASSWORD_RESET_TIMEOUT = env.int("PASSWORD_LINK_HOURS", default=72, validate=AT_LEAST_1) * 3600
 
-# --- e-mail ----------------------------------------------------------------------------------------------------------
-# Empty: no page offers what needs e-mail. Workers send it, never a request.
+# --- email -----------------------------------------------------------------------------------------------------------
+# Empty: no page offers what needs email. Workers send it, never a request.
 EMAIL_URL = env.str("EMAIL_URL", default="")
 mail_server = parse_mail_url(EMAIL_URL)
 EMAIL_BACKEND = mail_server.backend
@@ -358,6 +359,11 @@ GENERATION_MODEL = env.str("GENERATION_MODEL", default=SHIPPED_MODEL)
 # wait for each other: 10 times slower was measured.
 GENERATION_THREADS = env.int(
     "GENERATION_THREADS", default=1 if GENERATION_MODEL == SHIPPED_MODEL else 0, validate=AT_LEAST_0
+)
+# How many of the last utterances the model reads; 0 = all that fit. The shipped model has mostly learned replies to
+# openings: given a whole dialogue it answers in broken sentences.
+GENERATION_UTTERANCES = env.int(
+    "GENERATION_UTTERANCES", default=1 if GENERATION_MODEL == SHIPPED_MODEL else 0, validate=AT_LEAST_0
 )
 # A worker decodes up to this many annotators' requests together.
 GENERATION_BATCH = env.int("GENERATION_BATCH", default=16, validate=AT_LEAST_1)

@@ -36,6 +36,7 @@ from dialogues.selectors import (
     utterances_of,
 )
 from dialogues.serializers import (
+    LANGUAGE_HELP,
     MAP_HELP,
     CandidateSetSerializer,
     DialogueDetailSerializer,
@@ -51,6 +52,7 @@ from dialogues.serializers import (
 from dialogues.services import uploads
 from dialogues.services.deleting import delete_dialogue, deletion_preview
 from dialogues.services.imports import start_import
+from dialogues.services.languages import set_missing_language
 from dialogues.services.undoing import undo_import, undo_preview
 from projects.roles import Capability
 from projects.selectors import project_for
@@ -64,6 +66,7 @@ RAW_PARAMETERS = [
     OpenApiParameter("on_error", enum=["skip", "stop"], description=RAW_ONLY),
     OpenApiParameter("run", OpenApiTypes.INT, description=RAW_ONLY),
     OpenApiParameter("map", description=f"{RAW_ONLY} {MAP_HELP}"),
+    OpenApiParameter("language", description=f"{RAW_ONLY} {LANGUAGE_HELP}"),
     OpenApiParameter("name", description=RAW_ONLY),
 ]
 DISK_FULL: Mapping[Any, Any] = {(507, CONTENT_TYPE): ProblemSerializer}
@@ -115,6 +118,7 @@ class ImportsView(APIView):
             on_error=fields["on_error"],
             run=fields["run"],
             map=fields["map"],
+            language=fields["language"],
             submission_id=fields["id"],
         )
         return Response(ImportSerializer(job).data, status=status.HTTP_202_ACCEPTED)
@@ -189,6 +193,29 @@ class UndoView(APIView):
             job=imported, actor=person(request), request_id=validated_input(ImportUndoInput, request)["id"]
         )
         return Response({"job": job.pk}, status=status.HTTP_202_ACCEPTED)
+
+
+class MissingLanguageInput(StrictSerializer):
+    language = serializers.CharField(help_text="Code such as `zh-Hans` or `en`.")
+
+
+class MissingLanguageSerializer(serializers.Serializer[Any]):
+    changed = serializers.IntegerField(help_text="Dialogues that had no language and have this one now.")
+
+
+class MissingLanguageView(APIView):
+    @extend_schema(
+        tags=IMPORTS,
+        operation_id="imports_set_missing_language",
+        request=MissingLanguageInput,
+        responses=MissingLanguageSerializer,
+    )
+    def post(self, request: Request, pk: UUID) -> Response:
+        """Give a language to those dialogues of the import that have none. Code: archived."""
+        imported = import_for(person(request), pk)
+        language = validated_input(MissingLanguageInput, request)["language"]
+        changed = set_missing_language(job=imported, actor=person(request), language=language)
+        return Response({"changed": changed})
 
 
 class DeletionInput(StrictSerializer):
@@ -307,6 +334,7 @@ urlpatterns = [
     path("dialogues/<int:pk>/deletion/", DeletionView.as_view()),
     path("projects/<slug:slug>/deleted-dialogues/", DeletedDialoguesView.as_view()),
     path("imports/<uuid:pk>/undo/", UndoView.as_view()),
+    path("imports/<uuid:pk>/language/", MissingLanguageView.as_view()),
     path("projects/<slug:slug>/imports/", ImportsView.as_view()),
     path("imports/<uuid:pk>/", ImportView.as_view()),
     path("imports/<uuid:pk>/errors/", ImportErrorsView.as_view()),

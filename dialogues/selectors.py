@@ -1,7 +1,7 @@
 """Dialogues and imports that a person may read."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,7 +24,7 @@ from dialogues.models import (
     Utterance,
 )
 from dialogues.parsing.row_errors import RowError
-from jobs.models import Job, JobState
+from jobs.models import LIVE_STATES, Job, JobState
 from projects.models import Event, Project
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
@@ -189,6 +189,85 @@ def imports_of(project: Project) -> QuerySet[Job]:
     """The imports of the project, newest first."""
     rows = Job.objects.filter(project=project, kind="import").select_related("created_by", "project")
     return rows.order_by("-created_at", "-id")
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """The undoing of an import. last: the newest job that undoes it. removed: dialogues that all of them removed.
+
+    left: dialogues of the import that are still there.
+    """
+
+    last: Job
+    removed: int
+    left: int
+
+    @property
+    def is_live(self) -> bool:
+        return self.last.state in LIVE_STATES
+
+
+def undoings_of(project: Project, imports: Collection[Job]) -> Mapping[str, Undoing]:
+    """By the id of the import, how it was undone; imports that were not are left out. At most two queries."""
+    ids = [str(job.pk) for job in imports]
+    jobs = Job.objects.filter(project=project, kind="undo_import", parameters__import__in=ids)
+    last: dict[str, Job] = {}
+    removed: Counter[str] = Counter()
+    for job in jobs.select_related("created_by").order_by("created_at", "id"):
+        count = job.result.get("removed", job.done)  # one that an earlier release stopped has no result
+        if count or job.state in LIVE_STATES:
+            last[job.parameters["import"]] = job
+            removed[job.parameters["import"]] += count
+    rows = Dialogue.objects.filter(import_job__in=[job for job in imports if str(job.pk) in last]).order_by()
+    left = {str(key): n for key, n in rows.values_list("import_job").annotate(n=Count("id"))}
+    return {key: Undoing(job, removed[key], left.get(key, 0)) for key, job in last.items()}
+
+
+def imports_with_dialogues(project: Project) -> QuerySet[Job]:
+    """The imports of which a dialogue is still there, newest first."""
+    return imports_of(project).filter(Exists(Dialogue.objects.filter(import_job=OuterRef("pk"))))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportLanguages:
+    """The languages of an import's dialogues, and where they are not from the file.
+
+    counts: dialogues by language. without: dialogues that have none. is_given_with_import: some dialogues may have got
+    the language that was chosen for the import. n_given_with_import: how many; None: the import's release did not count
+    them. given_later: events, the oldest first.
+    """
+
+    counts: Mapping[str, int]
+    without: int
+    is_given_with_import: bool
+    n_given_with_import: int | None
+    given_later: Sequence[Event]
+
+    @property
+    def dialogues(self) -> int:
+        return self.without + sum(self.counts.values())
+
+
+def languages_of_import(job: Job) -> ImportLanguages:
+    """Two queries."""
+    rows = Dialogue.objects.filter(import_job=job).order_by()
+    counts = dict(rows.values_list("language").annotate(n=Count("id")).order_by("-n", "language"))
+    without = counts.pop("", 0)
+    n_given = job.result.get("language_given")
+    return ImportLanguages(
+        counts=counts,
+        without=without,
+        is_given_with_import=bool(counts and job.parameters.get("language") and n_given != 0),
+        n_given_with_import=n_given,
+        given_later=_languages_given_later(job) if counts else [],
+    )
+
+
+def _languages_given_later(job: Job) -> list[Event]:
+    rows = Event.objects.filter(
+        subject_type=Job._meta.label_lower, subject_id=str(job.pk), kind="language_set"
+    )
+    return list(rows.select_related("actor").order_by("id"))
 
 
 def phase_of(job: Job) -> str:

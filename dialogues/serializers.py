@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.spreadsheets import escape_formula
+from dialogues.import_reports import explain_failed_import
 from dialogues.models import (
     TOPIC_CHARS,
     Action,
@@ -35,6 +36,9 @@ MAP_HELP = (
     "Paths of keys, for the format json: `dialogues=data,utterances=messages,speaker=role,text=content`, and `id` and"
     " `parent` for message trees. Without a speaker, A and B alternate. Default: guessed from the file."
 )
+LANGUAGE_HELP = (
+    "Code such as `zh-Hans` or `en`, for the dialogues for which the file names no language. Default: none."
+)
 ON_ERROR = [("skip", "skip"), ("stop", "stop")]
 
 
@@ -59,6 +63,7 @@ class ImportQuery(serializers.Serializer[Any]):
     map = serializers.CharField(
         required=False, max_length=MAX_CHARS, default="", allow_blank=True, help_text=MAP_HELP
     )
+    language = serializers.CharField(required=False, default="", allow_blank=True, help_text=LANGUAGE_HELP)
     name = serializers.CharField(
         required=False,
         max_length=200,
@@ -99,6 +104,9 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
     map = serializers.CharField(
         source="parameters.map", default="", help_text="Paths of keys; empty: guessed."
     )
+    language = serializers.CharField(
+        source="parameters.language", default="", help_text="Given to dialogues that name none; empty: none."
+    )
     size = serializers.IntegerField(source="parameters.size", help_text="Of the file, in bytes.")
     state = serializers.ChoiceField(choices=JobState.choices)
     done = serializers.IntegerField(
@@ -122,21 +130,27 @@ class ImportSerializer(serializers.ModelSerializer[Job]):
         allow_null=True,
         help_text="An earlier import of the same file, if all its dialogues still exist.",
     )
-    error = serializers.CharField(help_text="Why it failed; empty otherwise.")
-    remedy = serializers.CharField()
+    error = serializers.SerializerMethodField(help_text="Why it failed; empty otherwise.")
+    remedy = serializers.SerializerMethodField()
     created_by = serializers.CharField(source="created_by.username", default=None, allow_null=True)
 
     class Meta:
         model = Job
         fields = [
-            "id", "project", "name", "format", "map", "on_error", "size", "state", "phase", "done", "total", "stored",
-            "already_there", "deleted", "utterances", "refused", "run", "same_as", "error", "remedy", "created_by",
-            "created_at", "ended_at",
+            "id", "project", "name", "format", "map", "on_error", "language", "size", "state", "phase", "done", "total",
+            "stored", "already_there", "deleted", "utterances", "refused", "run", "same_as", "error", "remedy",
+            "created_by", "created_at", "ended_at",
         ]  # fmt: skip
 
     @extend_schema_field(serializers.ChoiceField(choices=["checking", "storing", ""]))
     def get_phase(self, job: Job) -> str:
         return phase_of(job)
+
+    def get_error(self, job: Job) -> str:
+        return explain_failed_import(job)[0]
+
+    def get_remedy(self, job: Job) -> str:
+        return explain_failed_import(job)[1]
 
 
 class DialogueFilters(serializers.Serializer[Any]):

@@ -7,13 +7,14 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render, resolve_url
-from django.utils import translation
 from django.utils.decorators import sync_only_middleware
 from django_htmx.http import HttpResponseClientRefresh, trigger_client_event
 
 from accounts.models import User
 from common.refusals import Refusal
 from common.rest.problems import RETRY_AFTER
+from frontend.pages.errors import page_of_form
+from frontend.preferences import activate_language
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -27,9 +28,8 @@ class LanguageMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         user = request.user
-        if isinstance(user, User) and user.language:
-            translation.activate(user.language)
-            request.LANGUAGE_CODE = translation.get_language() or settings.LANGUAGE_CODE
+        if isinstance(user, User):
+            activate_language(request, user.language)
         return self.get_response(request)
 
 
@@ -75,16 +75,10 @@ class RefusalMiddleware:
         if "HX-Request" in request.headers:  # js/shared/toast.js shows it; the page stays as it is
             note = {"text": str(error), "tone": "bad"}
             return trigger_client_event(HttpResponse(status=error.status), "toast", note)
-        referer = request.headers.get("Referer")
-        if request.method == "POST" and referer and error.status not in (403, 404):
+        if request.method == "POST" and "Referer" in request.headers and error.status not in (403, 404):
             messages.error(request, str(error))
-            return redirect(_same_site(request, referer))
+            return redirect(page_of_form(request) or "/")
         page = render(request, "errors/refusal.html", {"refusal": error}, status=error.status)
         if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
             page["Retry-After"] = str(RETRY_AFTER)
         return page
-
-
-def _same_site(request: HttpRequest, referer: str) -> str:
-    origin = f"{request.scheme}://{request.get_host()}/"
-    return referer.removeprefix(origin.rstrip("/")) if referer.startswith(origin) else "/"

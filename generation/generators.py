@@ -30,6 +30,7 @@ OPTIONS: Mapping[str, Mapping[str, Kinds]] = {
         "device": (str,),
         "dtype": (str,),
         "max_context": (int,),
+        "max_utterances": (int, NULL),
         "cache_conversations": (int,),
         "cache_bytes": (int,),
         "threads": (int, NULL),

@@ -48,7 +48,11 @@ _lock = threading.RLock()
 
 def path_and_options(generator: Generator | None) -> tuple[str, dict[str, Any]]:
     """What the generator says; GENERATION_MODEL if there is no generator or its options name no model."""
-    default = {"model": settings.GENERATION_MODEL, "threads": settings.GENERATION_THREADS or None}
+    default = {
+        "model": settings.GENERATION_MODEL,
+        "threads": settings.GENERATION_THREADS or None,
+        "max_utterances": settings.GENERATION_UTTERANCES or None,
+    }
     if generator is None:
         return BackendKind.HF.value, default
     if generator.backend == BackendKind.HF and "model" not in generator.options:

@@ -25,6 +25,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from common import clock
 from common.refusals import NotAllowed, NotFound, Refusal
+from common.sentences import join_sentences
 from dialogues.models import CandidateSet, Dialogue
 from generation.conversation import context_of, matches_context
 from generation.models import BackendKind, CandidateRequest, Generator, RequestState
@@ -231,7 +232,7 @@ def translate_sentences(sentences: str, patterns: Mapping[str, re.Pattern[str]] 
     """
     if not sentences:
         return ""
-    return " ".join(_translate(sentence, patterns) for sentence in SENTENCE_ENDS.split(sentences))
+    return join_sentences(_translate(sentence, patterns) for sentence in SENTENCE_ENDS.split(sentences))
 
 
 def _translate(sentence: str, patterns: Mapping[str, re.Pattern[str]]) -> str:

@@ -34,7 +34,7 @@ _WAKE_FOR = 5  # seconds
 # Without a live worker the scheduler keeps sending wake-ups; they expire, so that they do not pile up.
 _FORGOTTEN_AFTER = 300  # seconds
 # Stored in English; `selectors.describe_request` translates them for the reader.
-LOST = gettext_noop("The worker was lost several times while it generated this.")
+LOST = gettext_noop("The worker stopped unexpectedly several times while it generated these candidates.")
 LOST_REMEDY = gettext_noop(
     "Try again; if it happens again, tell whoever runs the server to look at the worker's log."
 )
@@ -83,6 +83,13 @@ def request_candidates(
     if request.state == RequestState.QUEUED:
         transaction.on_commit(wake, robust=True)
     return request
+
+
+def find_request(*, dialogue: Dialogue, options: CandidateOptions, ordinal: int) -> CandidateRequest | None:
+    """The request that an annotator has made for the turn after the stored utterances, unless it was cancelled."""
+    wanted = dialogue.candidate_requests.filter(wanted_at__isnull=False).exclude(state=RequestState.CANCELLED)
+    key = _fields(context_of(dialogue), options)["context_hash"]
+    return wanted.select_related("candidate_set").filter(context_hash=key, ordinal=ordinal).first()
 
 
 def _fields(context: Context, options: CandidateOptions) -> dict[str, Any]:

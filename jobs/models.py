@@ -1,6 +1,7 @@
 """Long work: a row with state, progress and heartbeat, which a page can show after any refresh."""
 
 import uuid
+from datetime import datetime
 
 from django.conf import settings
 from django.db import models
@@ -76,6 +77,16 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+    @property
+    def begun_at(self) -> datetime:
+        """When its last attempt began; for a job that never ran, when it was requested."""
+        return self.started_at or self.created_at
+
+    @property
+    def seconds_taken(self) -> float | None:
+        """None before the end."""
+        return (self.ended_at - self.begun_at).total_seconds() if self.ended_at else None
 
 
 class Worker(models.Model):

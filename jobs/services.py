@@ -297,7 +297,7 @@ def _oldest(jobs: QuerySet[Job]) -> list[tuple[UUID, str]]:
 
 def _give_up(job: Job) -> None:
     with override(job.language or get_language()):
-        error = _("The worker was lost %(n)d times while it did this.") % {"n": MAX_LOSSES}
+        error = _("The worker stopped unexpectedly %(n)d times during this job.") % {"n": MAX_LOSSES}
         remedy = _("See the log of the worker; it may run out of memory. Then start it again.")
         _fail(job, error, remedy)
 

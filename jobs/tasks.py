@@ -3,22 +3,26 @@
 import os
 import socket
 import threading
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import psutil
 from celery import shared_task
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import worker_ready, worker_shutdown, worker_shutting_down
 from django.db import close_old_connections, connection
 
 from common.clock import measure_on_connection
+from common.database import retry_on_lost_connection
 from common.release import code_version
 from jobs import services
 from jobs.folders import known_folder_ids
 from jobs.progress import worker_is_ending
 
 HEARTBEAT_EVERY = 5.0  # seconds
+LEAVING_SECONDS = 10.0  # of an ending worker, until it has left the list
 details: dict[str, Any] = {}
+heartbeats: list[threading.Thread] = []  # of this process: one, after the worker is ready
 
 
 @shared_task(name="jobs.tasks.run_job")
@@ -54,7 +58,9 @@ def _is_other_process(process: int) -> bool:
 def _start_heartbeat(sender: Any, **_: Any) -> None:
     # In a thread, because a solo worker does not respond while it generates.
     queues = [queue.name for queue in sender.task_consumer.queues]
-    threading.Thread(target=_send_heartbeats, args=[queues], daemon=True, name="heartbeat").start()
+    thread = threading.Thread(target=_send_heartbeats, args=[queues], daemon=True)
+    heartbeats.append(thread)
+    thread.start()
 
 
 def _send_heartbeats(queues: list[str]) -> None:
@@ -72,9 +78,18 @@ def _send_heartbeats(queues: list[str]) -> None:
         except Exception:  # the database may be restarting; the next heartbeat tries again
             close_old_connections()
         worker_is_ending.wait(HEARTBEAT_EVERY)
-    services.forget_worker(name=worker_name())
+    retry_on_lost_connection(partial(services.forget_worker, name=worker_name()))
+    connection.close()
 
 
 @worker_shutting_down.connect
 def _remember_shutdown(**_: Any) -> None:
     worker_is_ending.set()
+
+
+@worker_shutdown.connect
+def _leave_the_list(**_: Any) -> None:
+    """Wait for the last heartbeat: the thread would end with the process, and the worker stay on the list."""
+    worker_is_ending.set()
+    while heartbeats:
+        heartbeats.pop().join(LEAVING_SECONDS)

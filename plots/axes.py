@@ -14,6 +14,7 @@ HEIGHT: Final = 240  # of plots with vertical bars or lines
 TOP, BOTTOM, RIGHT = 22.0, 40.0, 8.0  # margins
 ROW: Final = 26.0  # height of a horizontal bar with its margins
 GAP: Final = 8.0  # between labels
+SLACK: Final = 2.0  # a label may be a little wider than estimated
 Label = tuple[str, tuple[float, float]]  # and the left edge and the width of its bar
 LABEL_SHARE: Final = 0.36  # of the width, at most, for the labels of rows
 
@@ -157,7 +158,7 @@ class VerticalAxes:
     def _middle_of(self, place: Label) -> float:
         """Below the middle of the bar, as far as the label stays inside the plot."""
         label, (left, width) = place
-        return min(left + width / 2, self.width - text_width(label) / 2)
+        return min(left + width / 2, self.width - text_width(label) / 2 - SLACK)
 
     def draw_name(self, name: str) -> Markup:
         return text((self.left + self.width - RIGHT) / 2, HEIGHT - 6, name, "middle")

@@ -35,7 +35,7 @@ def draw_columns(
 def _draw_column(axes: VerticalAxes, slot: tuple[float, float], mark: Mark) -> Markup:
     left, thickness = slot
     top = axes.y_of(mark.value)
-    bar = svg.bar(left, top, thickness, axes.floor - top, 1, mark.title)
+    bar = svg.bar(left, top, thickness, axes.floor - top, 1, mark.title, is_faint=mark.is_faint)
     if mark.interval is None:
         return bar
     low, high = (axes.y_of(value) for value in mark.interval)

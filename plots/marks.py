@@ -10,13 +10,15 @@ from plots.axes import Scale, fit_signed_scale
 class Mark:
     """A bar, dot or point: its value, its tooltip and, if known, the 95 % interval of the value.
 
-    is_faint: the value rests on too little to say much; a dot of it is grey.
+    is_faint: the value rests on too little to say much; its dot or bar is grey, a part of a stacked bar pale.
+    axis_top: the axis reaches at least this value, so that small values look small.
     """
 
     value: float
     title: str
     interval: tuple[float, float] | None = None
     is_faint: bool = False
+    axis_top: float = 0.0
 
     @property
     def low(self) -> float:
@@ -28,6 +30,5 @@ class Mark:
 
 
 def fit_marks(marks: Sequence[Mark]) -> Scale:
-    return fit_signed_scale(
-        min([mark.low for mark in marks], default=0.0), max([mark.high for mark in marks], default=0.0)
-    )
+    lowest = min([mark.low for mark in marks], default=0.0)
+    return fit_signed_scale(lowest, max([max(mark.high, mark.axis_top) for mark in marks], default=0.0))

@@ -68,7 +68,8 @@ def _draw_stack(axes: HorizontalAxes, n: int, marks: Sequence[Mark]) -> Markup:
     parts, x = [], axes.left
     for number, mark in enumerate(marks, start=1):
         length = axes.length_of(mark.value * 100)
-        parts.append(svg.bar(x, n * ROW + 4, length, ROW - 8, number, mark.title))
+        part = svg.bar(x, n * ROW + 4, length, ROW - 8, number, mark.title)
+        parts.append(svg.element('<g class="pale">{}</g>', part) if mark.is_faint else part)
         x += length
     return join(parts)
 
@@ -76,7 +77,15 @@ def _draw_stack(axes: HorizontalAxes, n: int, marks: Sequence[Mark]) -> Markup:
 def _draw_group(axes: HorizontalAxes, n: int, marks: Sequence[Mark]) -> Markup:
     top, each = n * ROW + 4, (ROW - 8) / max(1, len(marks))
     return join(
-        svg.bar(axes.left, top + each * number, axes.length_of(mark.value), each, number + 1, mark.title)
+        svg.bar(
+            axes.left,
+            top + each * number,
+            axes.length_of(mark.value),
+            each,
+            number + 1,
+            mark.title,
+            is_faint=mark.is_faint,
+        )
         for number, mark in enumerate(marks)
     )
 

@@ -43,7 +43,7 @@ def style_marks(colours: dict[str, str]) -> str:
     return (
         f"text{{font:12px sans-serif;fill:{colours['text']}}}.grid-line{{stroke:{colours['line']}}}"
         f".axis,.interval,.expected{{stroke:{colours['text']}}}.expected{{stroke-dasharray:4 3}}"
-        f".band{{opacity:.15}}{marks}.mark.faint{{fill:{colours['text']}}}"
+        f".band{{opacity:.15}}{marks}.mark.faint{{fill:{colours['text']}}}.pale{{opacity:.35}}"
     )
 
 

@@ -13,6 +13,7 @@ WIDTHS: Final = {"wide": 640, "narrow": 320}  # user units; a letter is about 7 
 LETTER: Final = 7.0
 CAPITAL: Final = 9.0
 CHINESE: Final = 12.0
+FEW: Final = 5  # letters of a beginning; fewer say nothing
 EMPTY: Final = Markup("")
 
 
@@ -41,10 +42,13 @@ def draw_both_widths(draw: Callable[[int], Markup], height: int, description: st
     )
 
 
-def bar(left: float, top: float, width: float, height: float, series: int, title: str) -> Markup:
+def bar(
+    left: float, top: float, width: float, height: float, series: int, title: str, *, is_faint: bool = False
+) -> Markup:
     return element(
-        '<rect class="mark c{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',
+        '<rect class="mark c{}{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',
         series,
+        " faint" if is_faint else "",
         *(coordinate(value) for value in (left, top, width, height)),
         title,
     )
@@ -87,7 +91,7 @@ def coordinate(value: float) -> str:
 def text_width(words: str) -> float:
     """An estimate in user units; the server cannot measure fonts."""
     return sum(
-        CHINESE if letter >= "\u2e80" else CAPITAL if letter.isupper() or letter in "@%<>mw" else LETTER
+        CHINESE if letter >= "\u2e80" else CAPITAL if letter.isupper() or letter in "@%<>≤≥mw" else LETTER
         for letter in words
     )
 
@@ -101,13 +105,35 @@ def clip_text(words: str, width: float) -> str:
 
 
 def clip_labels(labels: Sequence[str], width: float) -> list[str]:
-    """Labels of one axis, clipped at the end, or in the middle where they would read alike."""
+    """Labels of one axis, clipped at the end; those that would read alike lose what they begin with instead."""
     clipped = [clip_text(label, width) for label in labels]
-    shown = Counter(clipped)
-    return [
-        _clip_middle(label, width) if short != label and shown[short] > 1 else short
-        for label, short in zip(labels, clipped, strict=True)
+    alike: dict[str, list[str]] = {}
+    for label, short in zip(labels, clipped, strict=True):
+        if short != label:
+            alike.setdefault(short, []).append(label)
+    told_apart: dict[str, str] = {}
+    for group in alike.values():
+        if len(group) > 1:
+            told_apart |= _clip_start(group, width)
+    return [told_apart.get(label, short) for label, short in zip(labels, clipped, strict=True)]
+
+
+def _clip_start(labels: Sequence[str], width: float) -> dict[str, str]:
+    """With little or nothing of the words that all of them begin with; what is still too long loses its middle."""
+    first, last = min(labels), max(labels)  # what these two share, all between them begin with
+    shared = first[
+        : next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
     ]
+    start = shared.rfind(" ") + 1
+    room = width - max(text_width(label[start:]) for label in labels)
+    head = clip_text(shared, room) if room >= FEW * LETTER else "…"
+    rests = {label: f"{head}{label[start:]}" if start else label for label in labels}
+    clipped = {label: clip_text(rest, width) for label, rest in rests.items()}
+    shown = Counter(clipped.values())
+    return {
+        label: short if shown[short] == 1 else _clip_middle(rests[label], width)
+        for label, short in clipped.items()
+    }
 
 
 def _clip_middle(words: str, width: float) -> str:

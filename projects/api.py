@@ -115,7 +115,7 @@ class RolesInput(StrictSerializer):
 
 
 class MemberInput(RolesInput):
-    who = serializers.CharField(max_length=254, help_text="Sign-in name or e-mail address.")
+    who = serializers.CharField(max_length=254, help_text="Sign-in name or email address.")
 
 
 class InvitationInput(RolesInput):

@@ -89,6 +89,20 @@ class Membership(models.Model):
         return f"{self.user} in {self.project}: {', '.join(self.roles)}"
 
 
+# Kinds of events that happen once for a dialogue, a label or a person's answer, so many times a day.
+EVERYDAY = (
+    *("reset", "restore", "verdict", "review", "topic", "label_replaced", "thread"),
+    *("admission_try", "topic_changed", "system_replaced", "downloaded"),
+)
+# Rows whose states people decide about; those of tasks, claims, dialogues and jobs change many times a day.
+DECIDED = (
+    *("annotation.round", "annotation.appeal", "assessment.run"),
+    *("projects.webhook", "projects.invitation"),
+)
+# Events that are decisions or change settings: few, whatever the size of the project.
+IS_DECISION = ~models.Q(kind__in=("state", *EVERYDAY)) | models.Q(kind="state", subject_type__in=DECIDED)
+
+
 class Event(models.Model):
     """One row for every change of a state: who changed which row, from which state to which, and why."""
 
@@ -110,6 +124,7 @@ class Event(models.Model):
         indexes = [
             models.Index(fields=["subject_type", "subject_id", "-id"], name="event_subject"),
             models.Index(fields=["project", "-id"], name="event_project"),
+            models.Index(fields=["project", "-id"], name="event_decision", condition=IS_DECISION),
         ]
 
     def __str__(self) -> str:
@@ -123,10 +138,10 @@ class InvitationState(models.TextChoices):
 
 
 class MailState(models.TextChoices):
-    NOT_SENT = "", _("Not sent by e-mail")
-    WAITING = "waiting", _("E-mail waits to be sent")
-    SENT = "sent", _("Sent by e-mail")
-    FAILED = "failed", _("E-mail could not be sent")
+    NOT_SENT = "", _("Not sent by email")
+    WAITING = "waiting", _("Email waits to be sent")
+    SENT = "sent", _("Sent by email")
+    FAILED = "failed", _("Email could not be sent")
 
 
 class Invitation(models.Model):

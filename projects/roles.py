@@ -31,3 +31,8 @@ CAPABILITIES: Mapping[str, frozenset[Capability]] = {
     ),
     Role.MANAGER: frozenset(C) - {C.ANNOTATE, C.REVIEW, C.DECIDE},
 }
+
+
+def roles_with(capability: Capability) -> list[str]:
+    """The roles that grant a capability."""
+    return [role for role, granted in CAPABILITIES.items() if capability in granted]

@@ -9,7 +9,7 @@ from django.utils.translation import pgettext
 from accounts.models import User
 from common.refusals import NotAllowed, NotFound
 from projects.models import Event, Membership, Project, Role
-from projects.roles import CAPABILITIES, Capability
+from projects.roles import CAPABILITIES, Capability, roles_with
 
 
 def capabilities_of(user: User, project: Project) -> frozenset[Capability]:
@@ -41,7 +41,7 @@ def memberships_by_project(user: User, projects: Iterable[Project]) -> dict[int,
 def members_of(project: Project, search: str = "") -> QuerySet[Membership]:
     """The members in the order in which they joined. search: part of a name.
 
-    E-mail addresses are neither shown nor searched: whoever adds a person by name must not learn them.
+    Email addresses are neither shown nor searched: whoever adds a person by name must not learn them.
     """
     rows = Membership.objects.filter(project=project).select_related("user")
     if search:
@@ -90,5 +90,5 @@ def project_for(user: User, slug: str, capability: Capability = Capability.SEE) 
 
 
 def _roles_needed(capability: Capability) -> str:
-    roles = [str(Role(role).label) for role, granted in CAPABILITIES.items() if capability in granted]
+    roles = [str(Role(role).label) for role in roles_with(capability)]
     return _("This needs one of the roles: %(roles)s.") % {"roles": pgettext("list", ", ").join(roles)}

@@ -8,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -17,6 +16,7 @@ from django.utils.translation import pgettext
 from accounts.models import User
 from accounts.services import create_user, renew_one_time_password, set_preferences
 from common.idempotency import check_repeat
+from common.model_validation import full_clean_or_refuse
 from common.refusals import Invalid, NotFound, Refusal
 from projects.locking import lock_project
 from projects.models import Event, Membership, Project, Role
@@ -75,7 +75,9 @@ def set_hourly_rate(
     if len(currency) > MAX_CURRENCY or "\0" in currency:
         raise Invalid(_("A currency has at most %(n)d characters.") % {"n": MAX_CURRENCY}, field="currency")
     if hourly_rate is not None and not 0 <= hourly_rate < MAX_RATE:
-        raise Invalid(_("An hour costs between 0 and %(n)d.") % {"n": MAX_RATE}, field="hourly_rate")
+        raise Invalid(
+            _("The cost of an hour must be between 0 and %(n)d.") % {"n": MAX_RATE}, field="hourly_rate"
+        )
     stored = lock_project(project.pk)
     if (stored.hourly_rate, stored.currency) != (hourly_rate, currency):
         stored.hourly_rate, stored.currency = hourly_rate, currency
@@ -90,11 +92,13 @@ def _validate(project: Project, names: Collection[str]) -> None:
         value = getattr(project, name)
         if len(value) > MAX_TEXT or "\0" in value:
             raise Invalid(_("This text is too long or contains NUL."), field=name)
-    try:
-        project.full_clean(validate_unique=False)
-    except ValidationError as error:
-        field, texts = next(iter(error.message_dict.items()))
-        raise Invalid(" ".join(texts), field=field) from error
+    full_clean_or_refuse(project, validate_unique=False)
+
+
+def check_not_archived(project: Project) -> None:
+    """Raises Refusal "archived"."""
+    if project.archived_at:
+        raise Refusal("archived", _("This project is archived."), _("Ask its manager to open it again."))
 
 
 @transaction.atomic

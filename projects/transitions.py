@@ -41,7 +41,7 @@ def move(
     if to not in moves.get(before, frozenset()):
         raise Refusal(
             "illegal_move",
-            _("This cannot go from “%(before)s” to “%(to)s”.") % {"before": before, "to": to},
+            _("The state cannot change from “%(before)s” to “%(to)s”.") % {"before": before, "to": to},
             _("Reload the page to see its present state."),
         )
     changes = {field: to, **changes}

@@ -45,7 +45,7 @@ def _check_password(_server: Any, _session: Any, _envelope: Any, _mechanism: str
 
 @contextmanager
 def mail_server(*, with_password: bool = False) -> Iterator[Mailbox]:
-    """with_password: it takes e-mail only after NAME and PASSWORD."""
+    """with_password: it takes email only after NAME and PASSWORD."""
     mailbox = Mailbox(port=free_port())
     options: dict[str, Any] = (
         {"authenticator": _check_password, "auth_required": True, "auth_require_tls": False}

@@ -28,6 +28,14 @@ class ApiTokenAuthentication(authentication.BaseAuthentication):
         return self.keyword
 
 
+class OtherPerson(exceptions.AuthenticationFailed):
+    def __init__(self, signed_in: User) -> None:
+        name = signed_in.shown_name
+        detail = _("This page was opened by somebody else; %(name)s is signed in now.") % {"name": name}
+        super().__init__(detail, code="other_person")
+        self.facts = {"name": name}
+
+
 class PageAuthentication(authentication.SessionAuthentication):
     """The session of a page. `X-Lapidary-User` is the id of the person for whom the page was rendered: their work must
     not be stored for somebody who has since signed in in another tab."""
@@ -36,9 +44,5 @@ class PageAuthentication(authentication.SessionAuthentication):
         authenticated = super().authenticate(request)
         page_user = request.headers.get("X-Lapidary-User", "")
         if authenticated and page_user and page_user != str(authenticated[0].pk):
-            raise exceptions.AuthenticationFailed(
-                _("This page was opened by somebody else; %(name)s is signed in now.")
-                % {"name": authenticated[0].shown_name},
-                code="other_person",
-            )
+            raise OtherPerson(authenticated[0])
         return authenticated

@@ -137,7 +137,7 @@ class DraftView(APIView):
 
     @extend_schema(tags=TAG, operation_id="drafts_save", request=DraftInput, responses=DraftSerializer)
     def put(self, request: Request, pk: int) -> Response:
-        """Store an unsent text. Code: draft_conflict, with the newer `draft`."""
+        """Store an unsent text. Codes: draft_conflict, with the newer `draft`; written_elsewhere: the turn was sent."""
         sent = {"candidate_set": None, "source": None} | validated_input(DraftInput, request)
         draft = save_draft(annotator=person(request), assignment_id=pk, **sent)
         return Response(DraftSerializer(draft).data)

@@ -153,7 +153,7 @@ class Judgement(models.Model):
 
 
 class LaterJudgement(models.Model):
-    """What a controller of a blind sample said after the label was shown. Kept apart: only the first look counts."""
+    """What a controller of a blind sample said after the label was shown. Only the first judgement counts."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     item = models.ForeignKey(SampleItem, on_delete=models.CASCADE, related_name="later_judgements")

@@ -1,10 +1,10 @@
-"""The labelling projects of the demo: helpdesk dialogues labelled by three robots, and chats to judge."""
+"""The labelling projects of the demo: helpdesk dialogues labelled by three robots, and answers to judge."""
 
 import io
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from random import Random
 from typing import Any, Final
 from uuid import uuid5
@@ -16,14 +16,15 @@ from annotation.batch_review.models import BatchPlan
 from annotation.batch_review.services.cutting import cut_batches
 from annotation.demo.dialogue_writer import NAMESPACE
 from annotation.demo.helpdesk_file import helpdesk_file
+from annotation.demo.quality_dialogues import QualityDialogue, quality_dialogues, quality_file
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.settings import update_labelling
 from annotation.labelling.services.submissions import SentLabels, serve, submit_labels
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
+from dialogues.models import Dialogue
 from dialogues.services.imports import start_import
-from generation.demo_model.corpus import write_corpus
 from jobs.models import JobState
 from jobs.services import run_job
 from projects.models import Project
@@ -32,39 +33,41 @@ DESCRIPTIONS: Final = {
     "helpdesk": "Label what helps customers on: nuggets, and whether the task was accomplished. "
     "标注客服对话：哪些话推动了问题的解决，任务是否完成。\n\n"
     "Demo data: the dialogues and the imported labels were made up. 演示数据：对话与导入的标注均为虚构。",
-    "quality": "Judge the quality of chats; two people must agree. 评判对话质量，两人须一致。\n\n"
-    "Demo data: what “demo robots” answered was made up, and the labels of batch 1 are two scripts'. "
+    "quality": "Judge how well questions are answered; two people must agree. 评判问题回答得好不好，两人须一致。\n\n"
+    "Demo data: what “demo robots” answered was made up, and two scripts labelled batch 1. "
     "演示数据：“演示机器人”的答案均为虚构，第 1 批的标签由两个脚本给出。",
 }
 LABELLED_HELPDESK: Final = 14
-CHATS: Final = 30
 # The demo has one controller, so nobody could judge a sample a second time.
 PLAN: Final = {"question": "quality", "batch_size": 8, "sample_size": 5, "double_every": 0}
-READING: Final = timedelta(seconds=45)
-REASONS: Final[Mapping[int, Sequence[str]]] = {
-    0: ("not_empathetic", "no_answer"),
-    1: ("incomplete", "less_proactive"),
-    2: (),
-}
+SHOWN_FOR: Final = timedelta(seconds=45)
+NOTES: Final = {"en": "The question is not answered.", "zh": "问题没有得到解答。"}
+
+
+class Reading(StrEnum):
+    """How somebody scores a dialogue: as a careful reader does, or one step off."""
+
+    CAREFUL = "careful"
+    OFF = "off"
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The answers of two people about the quality of a dialogue, and their second answers; None: not answered yet."""
+    """How two people read a dialogue, and how they read it when they confirm; None: not answered yet."""
 
-    first: tuple[int, int]
-    second: tuple[int | None, int | None] = (None, None)
+    first: tuple[Reading, Reading] = (Reading.CAREFUL, Reading.CAREFUL)
+    second: tuple[Reading | None, Reading | None] = (None, None)
 
 
 # Agreed at once, agreed on the second answer, disputed, and one that waits for the second person.
 BY_ROBOTS: Final = (
-    *(Pair((score, score)) for score in (2, 1, 2, 0, 2, 1, 1, 2)),
-    Pair((2, 1), (1, None)),
-    Pair((1, 0), (1, 1)),
-    Pair((2, 0), (2, 0)),
-    Pair((1, 2), (1, 2)),
+    *(Pair() for _agreed in range(8)),
+    Pair((Reading.OFF, Reading.CAREFUL), (Reading.CAREFUL, None)),
+    Pair((Reading.CAREFUL, Reading.OFF), (Reading.CAREFUL, Reading.CAREFUL)),
+    Pair((Reading.CAREFUL, Reading.OFF), (Reading.CAREFUL, Reading.OFF)),
+    Pair((Reading.OFF, Reading.CAREFUL), (Reading.OFF, Reading.CAREFUL)),
 )
-WITH_ANN: Final = (Pair((1, 1)), Pair((2, 1), (2, None)))
+WITH_ANN: Final = (Pair(), Pair((Reading.CAREFUL, Reading.OFF), (Reading.CAREFUL, None)))
 
 
 def create_helpdesk_project(manager: User, engineer: User) -> Project:
@@ -80,21 +83,9 @@ def create_quality_project(manager: User) -> Project:
     return _get_or_create_project("quality", "diqad", "Quality 质量", manager)
 
 
-def import_quality_chats(project: Project, engineer: User) -> None:
-    """Chats of the demo's corpus, each judged by two people. Safe to repeat."""
-    rows = [
-        {
-            "id": f"chat-{n}",
-            "language": language,
-            "messages": [
-                {"role": ("user", "assistant")[place % 2], "content": text}
-                for place, (_speaker, text) in enumerate(messages)
-            ],
-        }
-        for n, (language, messages) in enumerate(write_corpus(11, CHATS))
-    ]
-    file = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    import_file(project, engineer, file.encode(), "chats.jsonl", "messages")
+def import_quality_dialogues(project: Project, engineer: User) -> None:
+    """Questions and answers, each judged by two people. Safe to repeat."""
+    import_file(project, engineer, quality_file(), "questions.jsonl", "messages")
 
 
 def _get_or_create_project(slug: str, preset: str, title: str, manager: User) -> Project:
@@ -141,24 +132,26 @@ def _label(project: Project, n: int, people: Sequence[User], pair: Pair) -> None
         claim_next_task(annotator=person, project=project, claim_id=uuid5(NAMESPACE, f"quality {n} {place}"))
         for place, person in enumerate(people)
     ]
-    for stage, scores in enumerate((pair.first, pair.second)):
-        for place, score in enumerate(scores):
-            if score is not None:
-                _submit(assignments[place], score, f"quality {n} {place} {stage}")
+    for stage, readings in enumerate((pair.first, pair.second)):
+        for place, reading in enumerate(readings):
+            if reading is not None:
+                _submit(assignments[place], reading, f"quality {n} {place} {stage}")
 
 
-def _submit(assignment: Assignment, score: int, key: str) -> None:
+def _submit(assignment: Assignment, reading: Reading, key: str) -> None:
     """Submit 45 seconds after the dialogue was shown, to respect the minimum reading time."""
     submission_id, dice = uuid5(NAMESPACE, key), Random(key)
     if Submission.objects.filter(pk=submission_id).exists():
         return
-    Assignment.objects.filter(pk=assignment.pk).update(served_at=timezone.now() - READING)
+    Assignment.objects.filter(pk=assignment.pk).update(served_at=timezone.now() - SHOWN_FOR)
     schema = assignment.project.labelling.schema
+    dialogue = quality_dialogues()[Dialogue.objects.get(pk=assignment.dialogue_id).external_id]
+    answers = dialogue.answers if reading == Reading.CAREFUL else _one_step_off(dialogue)
     labels = SentLabels(
         id=submission_id,
         schema=schema.version if schema else 0,
-        answers={"dialogue": _answers(score, dice), "utterances": {}},
-        note="" if score else dice.choice(["He was simply sent away.", "没有理会对方的心情。"]),
+        answers={"dialogue": answers, "utterances": {}},
+        note="" if answers["quality"] else NOTES[dialogue.language],
         active_ms=dice.randint(18_000, 40_000),
         idle_ms=dice.randint(0, 5_000),
     )
@@ -166,8 +159,8 @@ def _submit(assignment: Assignment, score: int, key: str) -> None:
     submit_labels(annotator=assignment.annotator, assignment_id=assignment.pk, sent=labels)
 
 
-def _answers(score: int, dice: Random) -> dict[str, Any]:
-    answers: dict[str, Any] = {"verify": 0, "quality": score}
-    if REASONS[score]:
-        answers[f"reasons_{score}"] = [dice.choice(REASONS[score])]
-    return answers
+def _one_step_off(dialogue: QualityDialogue) -> dict[str, Any]:
+    """Answers of somebody who is stricter than a careful reader, or milder where that is impossible."""
+    verify, quality = dialogue.answers["verify"], dialogue.answers["quality"]
+    stricter = {2: {"quality": 1, "reasons_1": ["incomplete"]}, 1: {"quality": 0, "reasons_0": ["no_answer"]}}
+    return {"verify": verify, **stricter.get(quality, {"quality": 1, "reasons_1": ["incomplete"]})}

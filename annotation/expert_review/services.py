@@ -84,7 +84,7 @@ def _open_claims(reviewer: User) -> QuerySet[ExpertReview]:
 def _check_role(reviewer: User, project: Project) -> None:
     if Capability.REVIEW not in capabilities_of(reviewer, project):
         raise NotAllowed(
-            _("You do not review in this project."),
+            _("You are not a reviewer in this project."),
             _("Ask its manager for the role “Quality controller” or “Trainer”."),
         )
 

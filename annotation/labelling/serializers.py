@@ -31,7 +31,9 @@ class AnswersField(serializers.JSONField):
     def to_internal_value(self, data: Any) -> Any:
         answers = super().to_internal_value(data)
         if not isinstance(answers, dict):
-            raise serializers.ValidationError(_("Answers are an object with “dialogue” and “utterances”."))
+            raise serializers.ValidationError(
+                _("Answers must be an object with “dialogue” and “utterances”.")
+            )
         if len(json.dumps(answers)) > MAX_ANSWERS_LENGTH:
             raise serializers.ValidationError(_("These answers are too large."))
         return answers

@@ -45,11 +45,12 @@ class Agreement:
 class PersonReport:
     """seconds: active, per turn in authoring, per label in labelling. judged: right in judged samples, in authoring
     passed by experts. active_hours: all of them; cost: at the project's rate, None without one. weeks: (Monday,
-    finished).
+    finished). is_agreement_computed: whether the statistics of the project, which agreement is read from, are there.
     """
 
     seconds: Estimate
     agreement: list[Agreement]
+    is_agreement_computed: bool
     gold: Proportion
     judged: Proportion
     active_hours: float
@@ -65,10 +66,12 @@ def person_report(project: Project, person: User) -> PersonReport:
     rows: Any = _labels_of(project, person) if labels else _turns_of(project, person)
     hours = (rows.aggregate(ms=Sum("active_ms"))["ms"] or 0) / 3_600_000
     finished = _finished(project, person).count()
+    statistics = LabelStatistics.objects.filter(project=project, computed_at__isnull=False).first()
     cost = None if project.hourly_rate is None else project.hourly_rate * Decimal(str(round(hours, 4)))
     return PersonReport(
         seconds=_seconds(rows.filter(revision=1) if labels else rows),
-        agreement=_agreement(project, person) if labels else [],
+        agreement=_agreement(statistics, person) if labels else [],
+        is_agreement_computed=statistics is not None,
         gold=_gold(project, person),
         judged=_judged(project, person) if labels else _passed(project, person),
         active_hours=hours,
@@ -92,8 +95,7 @@ def _seconds(rows: Any) -> Estimate:
     return median_estimate([ms / 1000 for ms in newest])
 
 
-def _agreement(project: Project, person: User) -> list[Agreement]:
-    row = LabelStatistics.objects.filter(project=project, computed_at__isnull=False).first()
+def _agreement(row: LabelStatistics | None, person: User) -> list[Agreement]:
     if row is None:
         return []
     found = [

@@ -1,9 +1,11 @@
 """Copies a project: its settings, questions and guidelines, not its dialogues; people only if asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import chain, count
 from uuid import UUID, uuid4
 
 from django.db import models, transaction
+from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.authoring.models import AuthoringSettings, Topic
@@ -15,9 +17,18 @@ from annotation.project_setup.services import create_project
 from projects.models import Membership, Project, Protocol
 from projects.transitions import record
 
+TITLE_KEPT = 180  # characters of a title, which leaves room for the number of the copy
 COPIED_TEXTS = ("description", "guidelines_en", "guidelines_zh")
 # By protocol; higher apps add theirs when they are ready.
 SETTINGS_COPIERS: dict[str, Callable[[Project, Project], None]] = {}
+
+
+def suggest_copy_title(source: Project, taken: Collection[str]) -> str:
+    """A title for a copy that none of the others has: "QA (copy)", then "QA (copy 2)"."""
+    title = source.title[:TITLE_KEPT]
+    first = _("%(title)s (copy)") % {"title": title}
+    numbered = (_("%(title)s (copy %(n)d)") % {"title": title, "n": n} for n in count(2))
+    return next(one for one in chain([first], numbered) if one not in taken)
 
 
 @transaction.atomic

@@ -6,7 +6,6 @@ from itertools import count
 from typing import Final
 from uuid import UUID, uuid4
 
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -18,6 +17,7 @@ from annotation.labelling.services.schemas import save_schema
 from annotation.project_setup.presets.preset import Preset
 from annotation.project_setup.presets.registry import PRESETS
 from common.idempotency import check_repeat
+from common.model_validation import full_clean_or_refuse
 from common.refusals import Invalid, Refusal
 from projects.models import DialogueLanguage, Event, Membership, Project, Protocol, Role
 from projects.transitions import record
@@ -126,11 +126,7 @@ def preset_named(name: str) -> Preset:
 def _check(project: Project) -> None:
     if Project.objects.filter(slug=project.slug).exists():
         raise _slug_taken(project.slug)
-    try:
-        project.full_clean()
-    except ValidationError as error:
-        field, texts = next(iter(error.message_dict.items()))
-        raise Invalid(f"{field}: {' '.join(texts)}", field=field) from error
+    full_clean_or_refuse(project)
 
 
 def _slug_taken(slug: str) -> Refusal:

@@ -34,7 +34,7 @@ def check_changes(changes: Mapping[str, Any]) -> None:
 def _check_statements(statements: Any) -> None:
     if not isinstance(statements, list) or not 1 <= len(statements) <= MAX_STATEMENTS:
         raise _invalid(
-            _("There are between 1 and %(most)d statements.") % {"most": MAX_STATEMENTS}, "statements"
+            _("A study has between 1 and %(most)d statements.") % {"most": MAX_STATEMENTS}, "statements"
         )
     for statement in statements:
         _check_statement(statement)
@@ -48,20 +48,20 @@ def _check_statements(statements: Any) -> None:
 def _check_statement(statement: Any) -> None:
     known = {field.name for field in fields(Statement)}
     if not isinstance(statement, dict) or set(statement) - known:
-        raise _invalid(_("A statement has a name, two texts and two marks."), "statements")
+        raise _invalid(_("A statement must have a name, two texts and two marks."), "statements")
     if not NAME.fullmatch(str(statement.get("name", ""))):
         raise _invalid(_("The name of a statement has small letters, digits and _ only."), "statements")
     if not all(_is_sentence(statement.get(text)) for text in ("text_en", "text_zh")):
         raise _invalid(_("A statement needs its English and its Chinese text."), "statements")
     marks = ("is_reversed", "in_reliability_test")
     if not all(isinstance(statement.get(mark, False), bool) for mark in marks):
-        raise _invalid(_("A mark of a statement is true or false."), "statements")
+        raise _invalid(_("Each mark of a statement must be true or false."), "statements")
 
 
 def _check_ice_breakers(sentences: Any) -> None:
     if not isinstance(sentences, list) or len(sentences) > MAX_ICE_BREAKERS:
         raise _invalid(
-            _("There are at most %(most)d ice-breakers.") % {"most": MAX_ICE_BREAKERS}, "ice_breakers"
+            _("A study has at most %(most)d ice-breakers.") % {"most": MAX_ICE_BREAKERS}, "ice_breakers"
         )
     if not all(_is_sentence(sentence) for sentence in sentences):
         raise _invalid(
@@ -77,12 +77,15 @@ def _check_parameter_names(names: Any) -> None:
     if not all(isinstance(name, str) and PARAMETER.fullmatch(name) for name in used.values()):
         raise _invalid(_("The name of a parameter has letters, digits, - and _ only."), "parameter_names")
     if len({*used.values(), *RESERVED}) < len(used) + len(RESERVED):
-        raise _invalid(_("Every parameter needs another name; “run” and “key” are taken."), "parameter_names")
+        raise _invalid(
+            _("Every parameter needs a different name; “run” and “key” are reserved."), "parameter_names"
+        )
 
 
 def _check_codes(codes: Any) -> None:
     if not isinstance(codes, dict) or set(codes) - set(OUTCOMES):
-        raise _invalid(_("There is a code for each of four outcomes."), "completion_codes")
+        message = _("Completion codes can be given for these outcomes only: %(names)s.")
+        raise _invalid(message % {"names": ", ".join(OUTCOMES)}, "completion_codes")
     if not all(isinstance(code, str) and len(code) <= MAX_CODE for code in codes.values()):
         raise _invalid(_("A code has at most %(most)d characters.") % {"most": MAX_CODE}, "completion_codes")
     paid = {codes.get(outcome, "").strip().casefold() for outcome in PAID_OUTCOMES} - {""}
@@ -119,7 +122,9 @@ def questionable_codes(settings: AssessmentSettings) -> list[str]:
             _("Participants who complete the study get no code: a panel cannot tell that they have finished.")
         )
     elif not all(codes.values()):
-        sentences.append(_("An outcome without a code: those participants do not return to the panel."))
+        sentences.append(
+            _("An outcome has no code: participants who end with it are not sent back to the panel.")
+        )
     if codes["completed"] and codes["completed"] == codes["system_failure"]:
         sentences.append(
             _("“Completed” and “Ended by a failure of the systems” have the same code; both are paid.")

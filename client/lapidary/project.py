@@ -110,7 +110,7 @@ class Project:
         return Rows(self._transport, self._at("members"), Person.read)
 
     def add_person(self, who: str, roles: Sequence[str]) -> Person:
-        """Give somebody with an account these roles. who: sign-in name or e-mail address."""
+        """Give somebody with an account these roles. who: sign-in name or email address."""
         body = {"who": who, "roles": list(roles)}
         return Person.read(self._transport.post(self._at("members"), body, repeatable=True))
 
@@ -144,17 +144,25 @@ class Project:
         format: str = "messages",
         name: str = "dialogues.jsonl",
         on_error: str = "skip",
+        language: str = "",
+        map: str = "",
         wait: bool = True,
         progress: bool = True,
     ) -> Import:
         """Import dialogues of any iterable: rows of the format, or lists of messages.
 
         A dialogue with an id is stored once, however often it is sent. on_error: "skip" refused rows, which errors()
-        lists, or "stop" and store nothing.
+        lists, or "stop" and store nothing. language: of dialogues that name none, such as "zh-Hans"; empty: none.
+        map: for the format "json", the keys, such as "utterances=messages,text=message".
         """
         with tempfile.TemporaryFile() as file:
             write_rows(dialogues, file)
-            return self._import(file, format, name, on_error, wait=wait, progress=progress)
+            return self._import(
+                file,
+                {"format": format, "name": name, "on_error": on_error, "language": language, "map": map},
+                wait=wait,
+                progress=progress,
+            )
 
     def import_file(
         self,
@@ -162,17 +170,38 @@ class Project:
         *,
         format: str,
         on_error: str = "skip",
+        language: str = "",
+        map: str = "",
         wait: bool = True,
         progress: bool = True,
     ) -> Import:
-        """Import a file as it is, in any format of the server."""
+        """Import a file as it is, in any format of the server.
+
+        language: of dialogues that name none, such as "zh-Hans"; empty: none. map: for the format "json", the keys,
+        such as "utterances=messages,text=message".
+        """
         with Path(path).open("rb") as file:
-            return self._import(file, format, Path(path).name, on_error, wait=wait, progress=progress)
+            return self._import(
+                file,
+                {
+                    "format": format,
+                    "name": Path(path).name,
+                    "on_error": on_error,
+                    "language": language,
+                    "map": map,
+                },
+                wait=wait,
+                progress=progress,
+            )
 
     def _import(
-        self, file: IO[bytes], format: str, name: str, on_error: str, *, wait: bool, progress: bool
+        self,
+        file: IO[bytes],
+        options: Mapping[str, str],
+        *,
+        wait: bool,
+        progress: bool,
     ) -> Import:
-        about = {"id": str(uuid4()), "format": format, "on_error": on_error, "name": name}
 
         def from_its_beginning() -> IO[bytes]:
             file.seek(0)
@@ -180,7 +209,11 @@ class Project:
 
         address = self._at("imports")
         sent = self._transport.send(
-            "POST", address, params=about, content=from_its_beginning, repeatable=True
+            "POST",
+            address,
+            params={"id": str(uuid4()), **options},
+            content=from_its_beginning,
+            repeatable=True,
         )
         started = Import(self._transport, sent)
         return started.wait(progress=progress) if wait else started

@@ -62,7 +62,7 @@ def too_large(most: int) -> Refusal:
 
 
 def _too_deep() -> Invalid:
-    return Invalid(_("The request is nested more than %(most)d deep.") % {"most": MAX_DEPTH})
+    return Invalid(_("The request is nested more than %(most)d levels deep.") % {"most": MAX_DEPTH})
 
 
 def _refuse_constant(name: str) -> Any:

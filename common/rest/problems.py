@@ -80,7 +80,8 @@ def _rest_framework_response(error: exceptions.APIException) -> Response:
     set_rollback()
     if isinstance(error, exceptions.ValidationError):
         return problem_response(400, "invalid", _("The request has errors."), errors=error.detail)
-    response = problem_response(error.status_code, str(error.get_codes()), str(error.detail))
+    facts = getattr(error, "facts", {})
+    response = problem_response(error.status_code, str(error.get_codes()), str(error.detail), **facts)
     if wait := getattr(error, "wait", None):
         response["Retry-After"] = str(int(wait) + 1)
     if challenge := getattr(error, "auth_header", None):
@@ -112,7 +113,7 @@ def problem_for_uncaught_error(request: HttpRequest, status: int) -> JsonRespons
         return JsonResponse(body, status=status, content_type=CONTENT_TYPE)
     messages = {
         400: ("bad_request", _("The request could not be understood.")),
-        500: ("server_error", _("The server failed. It is logged; nothing was half-stored.")),
+        500: ("server_error", _("The server failed. The error is in its log; nothing was stored in part.")),
     }
     code, detail = messages[status]
     return JsonResponse(_body(status, code, detail, {}), status=status, content_type=CONTENT_TYPE)

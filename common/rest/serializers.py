@@ -42,7 +42,7 @@ class StrictSerializer(serializers.Serializer[Any]):
             return errors
         known = {name: value for name, value in data.items() if name in self.fields}
         wrong = [name for name, value in known.items() if not _fits(self.fields[name], value)]
-        return errors | {name: [_("This has another type.")] for name in wrong}
+        return errors | {name: [_("This value has the wrong type.")] for name in wrong}
 
 
 def _fits(field: serializers.Field[Any, Any, Any, Any], value: Any) -> bool:

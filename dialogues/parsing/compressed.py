@@ -6,7 +6,7 @@ from typing import BinaryIO, cast
 
 GZIP = b"\x1f\x8b"
 ZIP = b"PK\x03\x04"
-DAMAGED = (gzip.BadGzipFile, EOFError, zlib.error)
+DAMAGED = (gzip.BadGzipFile, zlib.error)  # EOFError: it breaks off
 
 
 def unpacked(file: BinaryIO) -> BinaryIO:

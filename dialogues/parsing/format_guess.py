@@ -3,7 +3,9 @@
 import io
 import json
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -45,7 +47,7 @@ COLUMNS = frozenset(
 EXTENSIONS = {"jsonl": "messages", "ndjson": "messages", "json": "messages", "csv": "csv", "tsv": "tsv"}
 # So many lines without a blank one are rather many dialogues than one.
 ONE_DIALOGUE_LINES = 50
-PREVIEWED = 20  # rows
+PREVIEWED = 1000  # rows
 REFUSED = 3  # rows, and no other in the head: the format or the map is wrong
 
 
@@ -89,6 +91,8 @@ def _guess_json(first: str, text: str) -> str:
     try:
         row = json.loads(first)
     except ValueError:
+        if is_json_lines(text.encode()):
+            return _guess_torn(first)  # only this line is broken
         # A line that the head cuts off, or a value of several lines.
         return _guess_torn(text) if first == text and text[0] == "{" else "json"
     return (_format_of_row(row) or "json") if isinstance(row, dict) else "json"
@@ -118,14 +122,17 @@ def _extension(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FilePreview:
-    """The first dialogue of a file as it would be stored, and why its first row would be refused.
+    """The first dialogue of a file as it would be stored, and why a row would be refused, of the first PREVIEWED.
 
-    refuses_all: nothing of the file can be imported like this.
+    error: of the first refused row; of a head that breaks off, only where that cannot be the reason. refuses_all:
+    nothing of the file can be imported like this. languages: how many of these dialogues have which language, as the
+    file writes it; "" for none.
     """
 
     dialogue: ParsedDialogue | None = None
     error: RowError | None = None
     refuses_all: bool = False
+    languages: Mapping[str, int] = field(default_factory=dict)
 
 
 def preview_dialogue(
@@ -135,15 +142,25 @@ def preview_dialogue(
     if not is_whole and FORMATS[format].is_binary:
         return FilePreview()
     readable = io.BytesIO(_readable(format, head, is_whole))
-    rows = list(islice(parse(readable, format, None, key_map), PREVIEWED))
+    parsed = parse(readable, format, None, key_map)
+    rows = list(islice(parsed, PREVIEWED))
     if not is_whole and _may_go_on(format, rows):
         return FilePreview()
     found = [row for row in rows if not isinstance(row, RowError)]
-    # Where a torn value was closed, its last entry may look wrong.
-    is_closed = bool(found) and not is_whole and FORMATS[format].read_mapped
-    error = rows[0] if rows and isinstance(rows[0], RowError) and not is_closed else None
-    refuses_all = bool(error and not found and (is_whole or error.fatal or len(rows) >= REFUSED))
-    return FilePreview(_first_dialogue(found), error, refuses_all)
+    error = next((row for row in _checkable(format, rows, is_whole) if isinstance(row, RowError)), None)
+    is_useless = not found and (is_whole or len(rows) >= REFUSED)
+    refuses_all = error is not None and (error.fatal or is_useless)
+    languages = Counter(row.language or "" for row in found if isinstance(row, ParsedDialogue))
+    return FilePreview(_first_dialogue(found), error, refuses_all, languages)
+
+
+def _checkable(format: str, rows: list[ParsedRow | RowError], is_whole: bool) -> list[ParsedRow | RowError]:
+    """The rows that are not refused merely because the head breaks off."""
+    if is_whole or FORMATS[format].extension == "jsonl":
+        return rows
+    is_closed = FORMATS[format].read_mapped  # a torn value was closed, so its last entry may look wrong
+    is_any_read = any(not isinstance(row, RowError) for row in rows)
+    return [] if is_closed and is_any_read else rows[:1]
 
 
 def _may_go_on(format: str, rows: list[ParsedRow | RowError]) -> bool:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from dialogues.parsing.compressed import DAMAGED
+from dialogues.parsing.file_type import HEAD_BYTES, detect_other_type
 from dialogues.parsing.key_map import KeyMap
+from dialogues.parsing.lines import Rewound
 from dialogues.parsing.parsed_dialogue import Limits, ParsedRow, Reader
 from dialogues.parsing.readers import (
     assessment,
@@ -171,12 +173,25 @@ def parse(
     No input raises; a RowError with `fatal` ends the file. Raises KeyError for an unknown format. key_map: for formats
     with `read_mapped`. Message trees are held in memory.
     """
-    limits, reads = limits or Limits(), FORMATS[format]
-    if reads.read_mapped and key_map:
-        rows = reads.read_mapped(stream, limits, key_map)
-    else:
-        rows = reads.read(stream, limits)
+    limits, read = limits or Limits(), _reader(FORMATS[format], key_map)
+    rows = read(stream, limits) if FORMATS[format].is_binary else _read_text(stream, limits, read)
     return _limit_dialogues(_refuse_damaged(rows), limits)
+
+
+def _reader(format: Format, key_map: KeyMap | None) -> Reader:
+    """The reader of the format, with the map if it takes one."""
+    if (read_mapped := format.read_mapped) and key_map:
+        return lambda stream, limits: read_mapped(stream, limits, key_map)
+    return format.read
+
+
+def _read_text(stream: BinaryIO, limits: Limits, read: Reader) -> Iterator[ParsedRow | RowError]:
+    """What the reader finds, or why the file is not text."""
+    head = stream.read(HEAD_BYTES)
+    if problem := detect_other_type(head):
+        yield problem
+        return
+    yield from read(cast(BinaryIO, Rewound(head, stream)), limits)
 
 
 def _refuse_damaged(results: Iterator[ParsedRow | RowError]) -> Iterator[ParsedRow | RowError]:
@@ -186,6 +201,8 @@ def _refuse_damaged(results: Iterator[ParsedRow | RowError]) -> Iterator[ParsedR
         for result in results:
             line = result.line
             yield result
+    except EOFError:
+        yield RowError(line, "archive_cut_off", fatal=True)
     except DAMAGED as error:
         yield RowError(line, "bad_archive", {"detail": str(error)[:200]}, fatal=True)
 

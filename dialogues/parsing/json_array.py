@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, TypeVar
 
 from dialogues.parsing.json_lines import ESCAPED_UNSTORABLE, Convert, finite_number
-from dialogues.parsing.lines import BOM, detect_other_format
+from dialogues.parsing.json_mistakes import ends_too_early, explain_json_error
+from dialogues.parsing.lines import BOM
 from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, Reader
 from dialogues.parsing.row_errors import BadRow, RowError
 from dialogues.parsing.value_checks import check_depth, check_object, check_storable
@@ -70,6 +71,7 @@ class JsonWindow:
         self.stream, self.limits = stream, limits
         self.decoder = codecs.getincrementaldecoder("utf-8")()
         self.text, self.at, self.line, self.bytes_read = "", 0, 1, 0
+        self.characters_before = 0  # of the current line, dropped from the text
         self.is_first_entry = self.is_first_chunk = True
 
     def open_array(self) -> None:
@@ -106,7 +108,7 @@ class JsonWindow:
             return False
         if not self.is_first_entry:
             if character != ",":
-                raise BadRow("not_json", detail=f"a comma or {closing} is missing", column=1)
+                raise self.mistake_here("Expecting ',' delimiter")
             self._advance(self.at + 1)
             self.next_character()
         self.is_first_entry = False
@@ -128,14 +130,25 @@ class JsonWindow:
             try:
                 return DECODER.raw_decode(self.text, self.at)
             except json.JSONDecodeError as error:
-                column = error.pos - max(self.text.rfind("\n", self.at, error.pos), self.at - 1)
-                # The entry may be complete once more of the file is read.
-                if not self._extend():
-                    raise BadRow("not_json", detail=error.msg, column=column) from None
+                if not ends_too_early(error) or not self._extend():
+                    raise self._mistake(error) from None
             except RecursionError:
                 raise BadRow("too_deep", limit=self.limits.metadata_depth) from None
             except ValueError:  # Python refuses whole numbers of more than 4,300 digits
                 raise BadRow("number_too_long") from None
+
+    def mistake_here(self, problem: str) -> BadRow:
+        """The error of the next character. problem: what Python's decoder would say."""
+        self.next_character()
+        return self._mistake(json.JSONDecodeError(problem, self.text, self.at))
+
+    def _mistake(self, error: json.JSONDecodeError) -> BadRow:
+        """The cause of the error; moves to its line."""
+        line_start = self.text.rfind("\n", 0, error.pos) + 1
+        column = error.pos - line_start + 1 + (0 if line_start else self.characters_before)
+        mistake = explain_json_error(error, column, is_end_of_file=True)
+        self._advance(len(self.text.rstrip()) if mistake.code == "cut_off" else error.pos)
+        return mistake
 
     def next_character(self) -> str:
         """Move to the next character that is not blank and return it; "" at the end of the file."""
@@ -153,7 +166,7 @@ class JsonWindow:
 
     def _extend(self) -> bool:
         """Read another chunk; False at the end of the file. Raises BadRow."""
-        self.text, self.at = self.text[self.at :], 0
+        self._drop_used_text()
         if len(self.text) > self.limits.line_bytes:
             raise BadRow("entry_too_long", limit=self.limits.line_bytes)
         raw = self.stream.read(CHUNK)
@@ -162,12 +175,18 @@ class JsonWindow:
             raise BadRow("file_too_large", limit=self.limits.file_bytes)
         if self.is_first_chunk:
             self.is_first_chunk = False
-            if problem := detect_other_format(raw):
-                raise BadRow(problem.code, **problem.params)
             raw = raw.removeprefix(BOM)
         try:
             self.text += self.decoder.decode(raw, final=not raw)
         except UnicodeDecodeError as error:
+            if error.reason == "unexpected end of data":
+                self._advance(len(self.text))
+                raise BadRow("cut_off") from None
             byte = f"{error.object[error.start]:02X}"
             raise BadRow("not_utf8", column=error.start + 1, byte=byte) from None
         return bool(raw)
+
+    def _drop_used_text(self) -> None:
+        line_start = self.text.rfind("\n", 0, self.at) + 1
+        self.characters_before = self.at - line_start + (0 if line_start else self.characters_before)
+        self.text, self.at = self.text[self.at :], 0

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, cast
 from dialogues.parsing.json_array import JsonWindow
 from dialogues.parsing.json_lines import decode_json
 from dialogues.parsing.key_map import ANY, Path
-from dialogues.parsing.lines import BOM, read_lines
+from dialogues.parsing.lines import BOM, Rewound, read_lines
 from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.parsing.row_errors import BadRow, RowError
 
@@ -25,45 +25,31 @@ class Entry:
     key: str | None = None
 
 
-@dataclass(slots=True)
-class Rewound:
-    """A stream whose first bytes were read already."""
-
-    head: bytes
-    stream: BinaryIO
-
-    def readline(self, size: int = -1) -> bytes:
-        if not self.head:
-            return self.stream.readline(size)
-        end = self.head.find(b"\n") + 1 or len(self.head)
-        end = end if size < 0 else min(end, size)
-        line, self.head = self.head[:end], self.head[end:]
-        return line
-
-    def read(self, size: int = -1) -> bytes:
-        head, self.head = self.head, b""
-        return head or self.stream.read(size)
-
-
 def read_entries(stream: BinaryIO, path: Path, limits: Limits) -> Iterator[Entry | RowError]:
     """The entries of the list at the path, or the object there; of every line if each is a JSON value."""
-    head = b""
-    while not head.strip() and (line := stream.readline(limits.line_bytes + 1)):
-        head += line
-        if len(head) > limits.line_bytes:
-            break
+    head = _read_two_lines(stream, limits)
     rewound = cast(BinaryIO, Rewound(head, stream))
     if not path and is_json_lines(head):
         return _read_lines(rewound, limits)
     return _read_window(JsonWindow(rewound, limits), path)
 
 
+def _read_two_lines(stream: BinaryIO, limits: Limits) -> bytes:
+    """The first two lines that are not blank; fewer if they are very long."""
+    head, count = b"", 0
+    while count < 2 and len(head) <= limits.line_bytes and (line := stream.readline(limits.line_bytes + 1)):
+        head += line
+        count += bool(line.strip())
+    return head
+
+
 def is_json_lines(head: bytes) -> bool:
-    """Whether the first line is an object or a list of texts: then every line is one."""
+    """Whether every line is a value: the first is an object or a list of texts, or a broken object before another."""
+    first, _break, rest = head.removeprefix(BOM).lstrip().partition(b"\n")
     try:
-        value = json.loads(head.removeprefix(BOM).lstrip().partition(b"\n")[0])
+        value = json.loads(first)
     except (ValueError, RecursionError):
-        return False
+        return first.startswith(b"{") and first.rstrip().endswith(b"}") and rest.lstrip().startswith(b"{")
     return isinstance(value, dict) or _is_dialogue(value)
 
 
@@ -77,7 +63,7 @@ def _read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Entry | RowError]:
             yield line
         elif line.text.strip():
             try:
-                yield Entry(line.number, decode_json(line.text, limits))
+                yield Entry(line.number, decode_json(line, limits))
             except BadRow as problem:
                 yield problem.at(line.number)
 
@@ -135,10 +121,12 @@ def _open(window: JsonWindow, opening: str) -> Iterator[str]:
 
 
 def _next_key(window: JsonWindow) -> str:
+    if window.next_character() != '"':
+        raise window.mistake_here("Expecting property name enclosed in double quotes")
     _line, key = window.next_value()
-    if not isinstance(key, str) or not window.skip(":"):
-        raise BadRow("not_json", detail="Expecting property name enclosed in double quotes", column=1)
-    return key
+    if not window.skip(":"):
+        raise window.mistake_here("Expecting ':' delimiter")
+    return cast(str, key)
 
 
 def _skip(window: JsonWindow, depth: int) -> None:

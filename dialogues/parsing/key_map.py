@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from dialogues.parsing.value_checks import json_type
+from dialogues.parsing.row_errors import BadRow
+from dialogues.parsing.value_checks import json_type, printable
 
 Path = tuple[str, ...]
 MAX_CHARS = 500
@@ -75,12 +76,18 @@ def find_value(value: Any, path: Path) -> Any:
     return value
 
 
-def type_at(value: Any, path: Path) -> str:
-    """The type of the value at the path, for an error message; "missing" if the path leads nowhere."""
-    parent = find_value(value, path[:-1])
-    if path and isinstance(parent, dict) and path[-1] not in parent:
-        return "missing"
-    return json_type(find_value(value, path))
+def require_value(value: Any, path: Path, place: str, wanted: str) -> Any:
+    """The value at the path. place: where `value` is, for the error. Raises BadRow with the first key that fails."""
+    inner, here = value, place
+    for key in path:
+        if isinstance(inner, dict) and key not in inner:
+            raise BadRow("no_key", key=printable(key), path=here, found=printable(", ".join(inner) or "—"))
+        if not isinstance(inner, dict) and find_value(inner, (key,)) is None:
+            raise BadRow("no_key_at_all", key=printable(key), path=here, found=json_type(inner))
+        inner, here = find_value(inner, (key,)), f"{here}.{printable(key)}".strip(".")
+    if inner is None:
+        raise BadRow("wrong_type", path=here, wanted=wanted, found="null")
+    return inner
 
 
 def without(value: Any, path: Path) -> Any:

@@ -9,24 +9,37 @@ from dialogues.parsing.row_errors import RowError
 
 BOM = b"\xef\xbb\xbf"
 SKIP_BYTES = 1024**2
-# First bytes of files that are not UTF-8 text; longer signatures first.
-SIGNATURES = {
-    b"\xff\xfe\x00\x00": ("wrong_encoding", "UTF-32"),
-    b"\x00\x00\xfe\xff": ("wrong_encoding", "UTF-32"),
-    b"\xff\xfe": ("wrong_encoding", "UTF-16"),
-    b"\xfe\xff": ("wrong_encoding", "UTF-16"),
-    b"PK\x03\x04": ("not_text", "ZIP / Excel"),
-    b"\x1f\x8b": ("not_text", "gzip"),
-    b"PAR1": ("not_text", "Parquet"),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A decoded line without its line break; number counts from 1."""
+    """A decoded line without its line break; number counts from 1. is_last: no line break follows."""
 
     number: int
     text: str
+    is_last: bool = False
+
+
+@dataclass(slots=True)
+class Rewound:
+    """A stream whose first bytes were read already."""
+
+    head: bytes
+    stream: BinaryIO
+
+    def readline(self, size: int = -1) -> bytes:
+        if not self.head:
+            return self.stream.readline(size)
+        end = self.head.find(b"\n") + 1 or len(self.head)
+        end = end if size < 0 else min(end, size)
+        line, self.head = self.head[:end], self.head[end:]
+        if self.head or line.endswith(b"\n"):
+            return line
+        return line + self.stream.readline(size - len(line) if size >= 0 else -1)
+
+    def read(self, size: int = -1) -> bytes:
+        head, self.head = self.head, b""
+        return head or self.stream.read(size)
 
 
 def read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Line | RowError]:
@@ -35,9 +48,6 @@ def read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Line | RowError]:
     while raw := stream.readline(limits.line_bytes + 1):
         number += 1
         if number == 1:
-            if problem := detect_other_format(raw):
-                yield problem
-                return
             raw = raw.removeprefix(BOM)
         too_long = len(raw) > limits.line_bytes and not raw.endswith(b"\n")
         size += len(raw) + (_skip_rest(stream) if too_long else 0)
@@ -51,14 +61,6 @@ def read_lines(stream: BinaryIO, limits: Limits) -> Iterator[Line | RowError]:
         )
 
 
-def detect_other_format(raw: bytes) -> RowError | None:
-    """A fatal error if these first bytes belong to another encoding or to a binary file."""
-    for signature, (code, what) in SIGNATURES.items():
-        if raw.startswith(signature):
-            return RowError(1, code, {"what": what}, fatal=True)
-    return None
-
-
 def _skip_rest(stream: BinaryIO) -> int:
     skipped = 0
     while raw := stream.readline(SKIP_BYTES):
@@ -69,9 +71,12 @@ def _skip_rest(stream: BinaryIO) -> int:
 
 
 def _decoded(number: int, raw: bytes) -> Line | RowError:
+    is_last = not raw.endswith(b"\n")
     raw = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:
-        return Line(number, raw.decode())
+        return Line(number, raw.decode(), is_last)
     except UnicodeDecodeError as error:
+        if is_last and error.reason == "unexpected end of data":
+            return RowError(number, "cut_off")
         byte = f"{raw[error.start]:02X}"
         return RowError(number, "not_utf8", {"column": error.start + 1, "byte": byte})

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dialogues.parsing.json_entries import is_json_lines
 from dialogues.parsing.key_map import ANY, KeyMap, Path, find_value
 
 UTTERANCES = [
@@ -71,9 +72,8 @@ def choose_keys(head: bytes, chosen: KeyMap | None = None) -> KeyChoices:
 def _sample(head: bytes) -> Any:
     """The value that begins the text; a list of the first ones, if every line is one. Raises ValueError."""
     text = head.decode(errors="ignore").removeprefix("\ufeff").strip()
-    lines = list(_json_lines(text))
-    if len(lines) > 1:
-        return lines
+    if "\n" in text and is_json_lines(text.encode()):
+        return list(_json_lines(text))
     try:
         return json.loads(text)
     except ValueError:
@@ -81,11 +81,12 @@ def _sample(head: bytes) -> Any:
 
 
 def _json_lines(text: str) -> Iterator[Any]:
+    """The values of the first lines, without those that are broken or cut off."""
     for line in text.split("\n")[:SAMPLED]:
         try:
             yield json.loads(line)
         except (ValueError, RecursionError):
-            return
+            continue
 
 
 def complete_json(text: str) -> str:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dialogues.parsing.json_entries import Entry
-from dialogues.parsing.key_map import KeyMap, find_value
+from dialogues.parsing.key_map import KeyMap, find_value, require_value
 from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue, ParsedUtterance
 from dialogues.parsing.row_errors import BadRow, RowError
-from dialogues.parsing.value_checks import check_external_id
+from dialogues.parsing.value_checks import check_external_id, check_id
 
 ParseUtterance = Callable[[Any, int, str, KeyMap, Limits], ParsedUtterance]
 
@@ -52,11 +52,8 @@ def read_threads(
 
 
 def _message(entry: Entry, key_map: KeyMap, parse: ParseUtterance, limits: Limits) -> _Message:
-    id, parent = (
-        check_external_id({"id": find_value(entry.value, path)}) for path in (key_map.id, key_map.parent)
-    )
-    if id is None:
-        raise BadRow("wrong_type", path=".".join(key_map.id), wanted="id", found="missing")
+    id = check_id(require_value(entry.value, key_map.id, "", "id"))
+    parent = check_external_id({"id": find_value(entry.value, key_map.parent)})
     parse(entry.value, 0, "", key_map, limits)  # a message that is refused here takes its replies with it
     return _Message(id, parent, entry.line, entry.value)
 
@@ -88,7 +85,7 @@ def _threads(
                 utterances = (
                     parse(each.value, position, "", key_map, limits) for position, each in enumerate(thread)
                 )
-                yield ParsedDialogue(root.line, message.id, tuple(utterances))
+                yield ParsedDialogue(root.line, message.id, tuple(utterances), tree=root.id)
 
 
 def _circles(messages: dict[str, _Message]) -> Iterator[RowError]:

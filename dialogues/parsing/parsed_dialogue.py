@@ -53,7 +53,11 @@ class ParsedUtterance:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDialogue:
-    """One dialogue; `line` is the number, from 1, of the line on which it begins."""
+    """One dialogue; `line` is the number, from 1, of the line on which it begins.
+
+    tree: the id that it shares with the dialogues that begin with the same messages; None: it stands alone.
+    language_given: the language was chosen for the import; the file names none.
+    """
 
     line: int
     external_id: str | None
@@ -61,6 +65,8 @@ class ParsedDialogue:
     language: str | None = None
     domain: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    tree: str | None = None
+    language_given: bool = False
 
     @property
     def dialogue_count(self) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -20,6 +22,8 @@ TYPE_NAMES = {
 }
 
 _UTF8 = _("Save the file as UTF-8, for example with: iconv -f GB18030 -t UTF-8 OLD > NEW.")
+_WHOLE_FILE = _("Check that the file was downloaded or copied completely, then choose it again.")
+_QUOTES = _("JSON has every key and every text in double quotation marks.")
 _ONE_PER_LINE = _(
     "Choose the format json, which reads any shape, or write one JSON object a line; jq -c '.[]' turns an array into"
     " lines, jq -c . an object into a line."
@@ -31,6 +35,24 @@ _CONTIGUOUS = _(
 ROW_ERRORS = {
     # the file
     "not_text": (_("This is a %(what)s file, not text."), _("Unpack it, or save it as text in UTF-8.")),
+    "picture": (
+        _("This is a picture (%(what)s), not text."),
+        _("Choose the file that holds the dialogues."),
+    ),
+    "document": (
+        _("This is a %(what)s document, not text."),
+        _("Choose a file of dialogues, or save it as text."),
+    ),
+    "old_office": (
+        _("This is an old or protected Office file, not text."),
+        _("Save a table as .xlsx without a password, or as CSV in UTF-8."),
+    ),
+    "binary": (_("This file is not text."), _("Choose the file that holds the dialogues.")),
+    "cut_off": (_("The file ends in the middle of a record."), _WHOLE_FILE),
+    "empty_list": (
+        _("The list is empty: there are no dialogues in this file."),
+        _("Choose the file that holds the dialogues."),
+    ),
     "wrong_encoding": (_("The file is encoded in %(what)s, not in UTF-8."), _UTF8),
     "file_too_large": (_("The file is larger than %(limit)s bytes."), _("Split it into several files.")),
     "too_many_dialogues": (
@@ -63,9 +85,15 @@ ROW_ERRORS = {
         _("The file holds more than %(limit)s messages with parents."),
         _("Split it into several files, with whole trees in each."),
     ),
+    "archive_cut_off": (_("The packed file ends too early."), _WHOLE_FILE),
     "bad_archive": (
         _("The file cannot be unpacked: %(detail)s."),
-        _("Look whether it was sent whole; pack it again, or send it unpacked."),
+        _("Check that it was uploaded completely; compress it again, or upload it uncompressed."),
+    ),
+    "xlsx_cut_off": (_("The end of this Excel file is missing."), _WHOLE_FILE),
+    "zip_not_xlsx": (
+        _("This is a ZIP archive, not an Excel file."),
+        _("Unpack it, and choose the file that holds the dialogues."),
     ),
     "not_xlsx": (
         _("This is not an Excel file that can be read."),
@@ -81,7 +109,71 @@ ROW_ERRORS = {
         _("Write one dialogue per line; jq -c '.[]' turns a JSON array into lines."),
     ),
     "not_utf8": (_("Byte %(column)s of the line (0x%(byte)s) is not UTF-8."), _UTF8),
-    "not_json": (_("This is not JSON: %(detail)s (character %(column)s)."), _ONE_PER_LINE),
+    "line_cut_off": (
+        _("The line ends in the middle of a record."),
+        _("Complete the record on this line, or leave it out."),
+    ),
+    "not_json": (
+        _("This is not JSON: %(detail)s (character %(column)s)."),
+        _("Correct this place. If every line is refused, choose the format that fits the file."),
+    ),
+    "json_quote": (
+        _("This is not valid JSON: a quotation mark is missing after “%(near)s” (character %(column)s)."),
+        _("Close the text with a double quotation mark."),
+    ),
+    "json_quote_inside": (
+        _(
+            "This is not valid JSON: after “%(near)s”, a quotation mark ends the text too early (character %(column)s)."
+        ),
+        _('Write \\" for a quotation mark inside a text.'),
+    ),
+    "json_unquoted": (
+        _(
+            "This is not valid JSON: a double quotation mark is missing before “%(near)s” (character %(column)s)."
+        ),
+        _QUOTES,
+    ),
+    "json_word": (
+        _("This is not valid JSON: “%(near)s” is not a JSON value (character %(column)s)."),
+        _("JSON writes null, true and false; put a text in double quotation marks."),
+    ),
+    "json_comma": (
+        _("This is not valid JSON: a comma is missing before “%(near)s” (character %(column)s)."),
+        _("Put a comma between two values."),
+    ),
+    "json_colon": (
+        _("This is not valid JSON: a colon is missing before “%(near)s” (character %(column)s)."),
+        _("Put a colon between a key and its value."),
+    ),
+    "json_comma_extra": (
+        _("This is not valid JSON: a comma has no value after it (character %(column)s)."),
+        _("Remove the comma before the closing bracket."),
+    ),
+    "json_comma_after": (
+        _("This is not valid JSON: a comma follows the record (character %(column)s)."),
+        _(
+            "Remove the comma. If every line ends in one, put all lines into [ ], without the last comma, and choose"
+            " the format json."
+        ),
+    ),
+    "json_bracket": (
+        _(
+            "This is not valid JSON: “%(near)s” does not close the bracket that is open (character %(column)s)."
+        ),
+        _("Look for a bracket that is missing or is one too many before this place."),
+    ),
+    "json_control": (
+        _("This is not valid JSON: a text holds a tab or another control character (character %(column)s)."),
+        _("Write \\t for a tab, and remove other control characters."),
+    ),
+    "json_backslash": (
+        _("This is not valid JSON: “%(near)s” is not a valid escape (character %(column)s)."),
+        _("Write \\\\ for a backslash inside a text."),
+    ),
+    "json_extra": (
+        _("This is not valid JSON: “%(near)s” follows after the end of the record (character %(column)s)."),
+        _("Look for a bracket that is one too many, or write one record a line."),
+    ),
     "not_finite": (_("JSON has no number %(number)s."), _("Leave the value out, or write null.")),
     "number_too_long": (_("A number has too many digits."), _("Write it as text, in quotes.")),
     "too_deep": (
@@ -100,6 +192,14 @@ ROW_ERRORS = {
     "wrong_type": (
         _("%(path)s must be %(wanted)s, is %(found)s."),
         _("Correct the value, or leave the row out."),
+    ),
+    "no_key": (
+        _("The key “%(key)s” is not in %(path)s. Keys there: %(found)s."),
+        _("Choose the key that the file uses, or correct the row if only this one lacks it."),
+    ),
+    "no_key_at_all": (
+        _("The key “%(key)s” is not in %(path)s, which is %(found)s."),
+        _("Choose the key that the file uses, or correct the row if only this one differs."),
     ),
     "empty": (_("%(path)s is empty."), _("Write a text, or leave the row out.")),
     "too_long": (
@@ -148,7 +248,8 @@ ROW_ERRORS = {
     ),
     "other_statements": (
         _(
-            "The file has a score “%(found)s” that is not a statement of the project, or reverses it otherwise."
+            "The score “%(found)s” of the file does not fit the project: there is no statement of this name, or"
+            " its scale is reversed in only one of the two."
         ),
         _("Give the project the statements of the file in its settings: %(wanted)s."),
     ),
@@ -170,7 +271,7 @@ ROW_ERRORS = {
         _("Add that message; otherwise this one and its replies are left out."),
     ),
     "parent_circle": (
-        _("The message %(id)s answers, through others, itself."),
+        _("The replies to the message %(id)s lead back to the message itself."),
         _("Correct its parent; it and the messages around it are left out."),
     ),
     "neighbour_unreadable": (
@@ -179,7 +280,24 @@ ROW_ERRORS = {
     ),
 }
 
-WITHOUT_LINE = frozenset({"no_key_map", "no_entries"})  # about the whole file
+WITHOUT_LINE = frozenset(
+    [
+        "not_text",
+        "picture",
+        "document",
+        "old_office",
+        "binary",
+        "wrong_encoding",
+        "empty_list",
+        "no_key_map",
+        "no_entries",
+        "bad_archive",
+        "archive_cut_off",
+        "not_xlsx",
+        "zip_not_xlsx",
+        "xlsx_cut_off",
+    ]
+)  # about the whole file
 
 
 def explain_row_error(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
@@ -190,6 +308,12 @@ def explain_row_error(code: str, params: Mapping[str, Any]) -> tuple[str, str]:
         cause = _("%(path)s is missing; it must be %(wanted)s.")
     if code == "wrong_type":
         values |= {name: TYPE_NAMES[values[name]] for name in ("wanted", "found")}
+    values |= {name: intcomma(value) for name, value in values.items() if isinstance(value, int)}
+    if code == "no_key_at_all":
+        values["found"] = TYPE_NAMES[values["found"]]
+    if values.get("path") == "":
+        record = gettext("the record")
+        values["path"] = capfirst(record) if str(cause).startswith("%(path)s") else record
     if detail := values.get("detail"):
         values["detail"] = gettext(str(detail))  # the message of Python's json or csv module
     return str(cause) % values, str(remedy) % values

@@ -34,6 +34,11 @@ def with_unique_ids(results: Iterator[ParsedRow | RowError]) -> Iterator[ParsedR
             yield RowError(result.line, "id_twice", {"id": result.external_id})
 
 
+def is_content_id(external_id: str) -> bool:
+    """Whether the id was made from the content, because the file had none."""
+    return external_id.startswith("sha256:")
+
+
 def content_id(dialogue: ParsedDialogue) -> str:
     """`sha256:` and 32 hexadecimal digits of everything that would be stored. Changing this orphans earlier imports."""
     utterances = [_content(utterance) for utterance in dialogue.utterances]

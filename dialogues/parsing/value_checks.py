@@ -76,8 +76,11 @@ def check_optional_short_text(row: Json, key: str, path: str, limit: int) -> str
 def check_external_id(row: Json) -> str | None:
     """row["id"], a whole number as text; None if missing or null."""
     value = row.get("id")
-    if value is None:
-        return None
+    return None if value is None else check_id(value)
+
+
+def check_id(value: Any) -> str:
+    """An id, a whole number as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):

@@ -138,8 +138,7 @@ def _clean_reason(reason: str) -> str:
     reason = reason.replace("\0", "").strip()
     if not reason or len(reason) > MAX_REASON:
         raise Invalid(
-            _("A dialogue is deleted for a reason of at most %(n)s characters.")
-            % {"n": intcomma(MAX_REASON)},
+            _("Give a reason of at most %(n)s characters.") % {"n": intcomma(MAX_REASON)},
             _("Write who asked for it, or why. Do not repeat what the dialogue says."),
             field="reason",
         )

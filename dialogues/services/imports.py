@@ -8,23 +8,24 @@ before its first half is stored.
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, replace
 from typing import Any, BinaryIO, cast
 from uuid import UUID
 
 from django.conf import settings
-from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from accounts.models import User
+from common.languages import is_language_code, standard_language_code
 from common.refusals import Invalid, Refusal
+from dialogues.import_reports import Report, refuse_import, refuse_unreadable_file
 from dialogues.models import Dialogue
-from dialogues.parsing.compressed import unpacked, unpacked_head, unpacked_name
+from dialogues.parsing.compressed import ZIP, unpacked, unpacked_head, unpacked_name
+from dialogues.parsing.file_type import detect_other_type
 from dialogues.parsing.format_guess import guess_format
 from dialogues.parsing.formats import FORMATS, formats_of, parse
 from dialogues.parsing.key_map import NAMES, BadKeyMap, parse_key_map
-from dialogues.parsing.parsed_dialogue import Limits, ParsedRow
+from dialogues.parsing.parsed_dialogue import LANGUAGE_CHARS, Limits, ParsedDialogue, ParsedRow
 from dialogues.parsing.row_errors import RowError
 from dialogues.parsing.unique_ids import with_unique_ids
 from dialogues.services import uploads
@@ -36,17 +37,20 @@ from jobs.progress import Progress
 from jobs.services import start_job
 from projects.models import Project
 from projects.models import Protocol as ProjectProtocol
+from projects.services import check_not_archived
 
 KIND = "import"
 BATCH_DIALOGUES = 500
 BATCH_BYTES = 4 * 1024**2  # of the file; limits the memory for large dialogues
-MAX_REPORTED_ERRORS = 200
 HEAD_BYTES = 64 * 1024  # enough to guess the format; imports.js sends this much of a large file
 
 
 def guess_format_or_refuse(name: str, head: bytes) -> str:
-    """The format of a file with these first bytes, packed or not. Raises Invalid if it is empty or unclear."""
+    """The format of a file with these first bytes, packed or not. Raises Invalid if it is binary, empty or unclear."""
     content = unpacked_head(head, HEAD_BYTES)
+    problem = None if content.startswith(ZIP) else detect_other_type(content)
+    if problem:
+        raise Invalid(problem.reason, problem.remedy, field="file")
     if format := guess_format(unpacked_name(name), content):
         return format
     if content.strip():
@@ -69,21 +73,24 @@ def start_import(
     on_error: str = "skip",
     run: int | None = None,
     map: str = "",
+    language: str = "",
     enqueue: bool = True,
 ) -> Job:
     """Save the file and start its import. The same submission_id with the same request returns the first job.
 
     source: a file, standard input or UploadedFile. name: shown to people. on_error: "skip" refused rows, or "stop" and
     store nothing if there is one. run: for formats with runs; None for the next number. map: paths of keys, for
-    formats that take them; "" to guess them. enqueue=False: the caller runs the job. Raises Invalid (format, on_error,
-    run, map, empty file), Refusal "too_large", "archived", "disk_full",
-    "id_in_use".
+    formats that take them; "" to guess them. language: of the dialogues for which the file names none. enqueue=False:
+    the caller runs the job. Raises Invalid (format, on_error, run, map, language, empty file), Refusal "too_large",
+    "archived", "disk_full", "id_in_use".
     """
     map = checked_map(format, map)
+    language = standard_language_code(language)
     if Job.objects.filter(pk=submission_id).exists():
         upload = uploads.measure_upload(source)
     else:
         _check_request(project, format, on_error, run)
+        _check_language(format, language)
         uploads.delete_old_uploads()
         upload = uploads.save_upload(source, import_id=submission_id)
     parameters = {
@@ -92,6 +99,7 @@ def start_import(
         "on_error": on_error,
         "run": run,
         "map": map,
+        **({"language": language} if language else {}),
         **asdict(upload),
     }
     return start_job(
@@ -111,8 +119,29 @@ def _check_request(project: Project, format: str, on_error: str, run: int | None
         raise Invalid(
             _("On an error an import can skip or stop."), _("Write skip or stop."), field="on_error"
         )
-    if project.archived_at:
-        raise Refusal("archived", _("This project is archived."), _("Ask its manager to open it again."))
+    check_not_archived(project)
+
+
+def _check_language(format: str, language: str) -> None:
+    if not language:
+        return
+    check_language_code(language)
+    if FORMATS[format].has_runs:
+        raise Invalid(
+            _("The format “%(format)s” takes no language: participants chose theirs.") % {"format": format},
+            _("Leave the language out."),
+            field="language",
+        )
+
+
+def check_language_code(language: str) -> None:
+    """Raises Invalid if a dialogue cannot have this language."""
+    if len(language) > LANGUAGE_CHARS or not is_language_code(language):
+        raise Invalid(
+            _("“%(code)s” names no language.") % {"code": language[:40]},
+            _("Write a code such as en, zh or zh-Hans."),
+            field="language",
+        )
 
 
 def checked_map(format: str, map: str) -> str:
@@ -161,30 +190,6 @@ def _check_format(project: Project, format: str) -> None:
 
 
 @dataclass(slots=True)
-class Report:
-    """Progress of an import, stored as the result of the job. errors: the first MAX_REPORTED_ERRORS refused rows.
-
-    run: number of the run that the rows were stored in, if the format has runs. deleted: dialogues that a manager
-    deleted earlier, which are left out.
-    """
-
-    dialogues: int = 0
-    stored: int = 0
-    already_there: int = 0
-    utterances: int = 0
-    refused: int = 0
-    errors: list[dict[str, Any]] = field(default_factory=list)
-    same_as: str | None = None
-    run: int | None = None
-    deleted: int = 0
-
-    def add_error(self, error: RowError) -> None:
-        self.refused += 1
-        if len(self.errors) < MAX_REPORTED_ERRORS:
-            self.errors.append({"line": error.line, "code": error.code, "params": dict(error.params)})
-
-
-@dataclass(slots=True)
 class _PositionReader:
     """Counts the bytes that were read from a file, unpacked. source: the file itself."""
 
@@ -213,6 +218,7 @@ def run_import_job(job: Job, progress: Progress) -> dict[str, Any]:
 
     Safe to run again after a kill: stored dialogues are found by their external ids.
     """
+    _forget_refusal(job)
     if earlier := _find_same_import(job):
         uploads.delete_upload(job.pk)
         return asdict(
@@ -236,6 +242,13 @@ def run_import_job(job: Job, progress: Progress) -> dict[str, Any]:
     if Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=asdict(report)):
         uploads.delete_upload(job.pk)
     return asdict(report)
+
+
+def _forget_refusal(job: Job) -> None:
+    """The report of an attempt whose file was refused, which would explain the failure of this one too."""
+    if job.result.get("is_refused"):
+        job.result = {}
+        Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=job.result)
 
 
 def _finished_report(job: Job) -> Report | None:
@@ -270,11 +283,16 @@ def _results(reader: _PositionReader, job: Job) -> Iterator[ParsedRow | RowError
     rows = parse(
         cast(BinaryIO, reader), job.parameters["format"], limits, parse_key_map(map) if map else None
     )
+    language = job.parameters.get("language", "")
+    # Ids are made of what the file says, so that the same file with another language brings no dialogue twice.
     results = with_unique_ids(rows)
     for count, result in enumerate(results):
         if count % BATCH_DIALOGUES == 0:
             gc.collect(1)
-        yield result
+        if language and isinstance(result, ParsedDialogue) and not result.language:
+            yield replace(result, language=language, language_given=True)
+        else:
+            yield result
 
 
 @contextmanager
@@ -303,44 +321,20 @@ def _check(job: Job, progress: Progress, storage: RowStorage) -> tuple[Report, f
                 report.add_error(error)
                 refused_rows.add(error)
                 if error.fatal:
-                    raise _fatal_error(error, report)
+                    raise refuse_unreadable_file(report, error)
                 if result.external_id:
                     refused_ids.add(result.external_id)
             progress.report(reader.source_position // 2)
     if (report.refused and job.parameters["on_error"] == "stop") or not rows:
-        raise _nothing_imported(report)
+        raise refuse_import(report)
     return report, frozenset(refused_ids)
-
-
-def _fatal_error(error: RowError, report: Report) -> Refusal:
-    text = (
-        _("Nothing was imported. Line %(line)d: %(reason)s")
-        if error.has_line
-        else _("Nothing was imported. %(reason)s")
-    )
-    message = text % {"line": error.line, "reason": error.reason}
-    return Refusal("import_refused", message, error.remedy, details=asdict(report))
-
-
-def _nothing_imported(report: Report) -> Refusal:
-    if not report.refused:
-        message, remedy = _("The file holds no dialogue."), _("Check that it is the right file and format.")
-    else:
-        message = ngettext(
-            "Nothing was imported: %(n)s row is refused.",
-            "Nothing was imported: %(n)s rows are refused.",
-            report.refused,
-        ) % {"n": intcomma(report.refused)}
-        remedy = _("Correct the rows that are listed, or import again and skip them.")
-        if not report.dialogues:
-            remedy = _("Correct the rows that are listed, and check that it is the right format.")
-    return Refusal("import_refused", message, remedy, details=asdict(report))
 
 
 def _store(
     job: Job, progress: Progress, storage: RowStorage, report: Report, refused_ids: frozenset[str]
 ) -> None:
     """Read the file again and store it; reports progress after every batch."""
+    report.language_given = 0
     with _open(job) as reader:
         for batch in _batches(reader, job, refused_ids):
             counts = storage.store(batch)
@@ -348,6 +342,7 @@ def _store(
             report.stored += counts.stored
             report.already_there += counts.already_there
             report.deleted += counts.deleted
+            report.language_given += counts.language_given
             report.utterances += counts.utterances
             job.result = asdict(report)
             Job.objects.filter(pk=job.pk, attempts=job.attempts).update(result=job.result)

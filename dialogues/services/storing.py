@@ -85,13 +85,15 @@ def check_fits_project(project: Project, parsed: ParsedDialogue) -> RowError | N
 class StoredCounts:
     """stored: dialogues of this job, including those from before an interruption. already_there: of earlier jobs.
 
-    deleted: left out, because a manager deleted them.
+    deleted: left out, because a manager deleted them. language_given: of those stored, the ones whose language was
+    chosen for the import.
     """
 
     stored: int
     already_there: int
     utterances: int
     deleted: int = 0
+    language_given: int = 0
 
 
 class RowStorage(Protocol):
@@ -158,7 +160,13 @@ def store_batch(*, project: Project, job: Job, batch: Sequence[ParsedDialogue]) 
     refresh_statistics(len(new), Dialogue, Utterance)
     mine = [parsed for parsed in batch if known.get(str(parsed.external_id), job.pk) == job.pk]
     utterance_count = sum(len(parsed.utterances) for parsed in mine)
-    return StoredCounts(len(mine), len(batch) - len(mine), utterance_count, sent - len(batch))
+    return StoredCounts(
+        stored=len(mine),
+        already_there=len(batch) - len(mine),
+        utterances=utterance_count,
+        deleted=sent - len(batch),
+        language_given=sum(parsed.language_given for parsed in mine),
+    )
 
 
 def _without_deleted(project: Project, batch: Sequence[ParsedDialogue]) -> list[ParsedDialogue]:
@@ -208,7 +216,8 @@ def copy_rows(model: type[models.Model], columns: Sequence[str], rows: Iterable[
 def _dialogue(id: int, project: Project, job: Job, parsed: ParsedDialogue, now: datetime) -> Dialogue:
     metadata, name = dict(parsed.metadata), str(parsed.external_id)
     # The split of the file is kept, or its test dialogues would leak into training.
-    split = metadata.pop("split") if metadata.get("split") in SPLITS else split_for(name)
+    # The threads of a tree share its first messages, so they share a split, too.
+    split = metadata.pop("split") if metadata.get("split") in SPLITS else split_for(parsed.tree or name)
     return Dialogue(
         id=id,
         project=project,

@@ -29,7 +29,7 @@ REASONS: Mapping[str, str | Promise] = {
     "begun": gettext_lazy("somebody has started on them"),
     "reviewed": gettext_lazy("an expert has judged them"),
     "in_batch": gettext_lazy("they belong to a batch"),
-    "gold": gettext_lazy("they are examples of a test"),
+    "gold": gettext_lazy("they are gold dialogues of the admission test"),
     "discussed": gettext_lazy("there is a thread about them"),
 }
 
@@ -70,23 +70,31 @@ def undo_import(*, job: Job, actor: User | None, request_id: UUID) -> Job:
 def run_undo_job(job: Job, progress: Progress) -> dict[str, Any]:
     """Remove the dialogues batch by batch; safe to run again after a kill."""
     imported = Job.objects.get(pk=job.parameters["import"])
-    progress.start(total=_removable(imported).count(), unit="dialogues")
-    removed = 0
+    removed = job.result.get("removed", 0)  # by attempts that were stopped
+    progress.start(total=removed + _removable(imported).count(), unit="dialogues")
+    progress.report(removed)
     while ids := list(_removable(imported).order_by("pk").values_list("pk", flat=True)[:BATCH]):
-        removed += _remove(imported, ids)
+        removed = _remove(imported, ids, counted_in=job)
         progress.report(removed)
     return {"removed": removed, "kept": Dialogue.objects.filter(import_job=imported).count()}
 
 
 @transaction.atomic
-def _remove(job: Job, ids: Sequence[int]) -> int:
-    """Whoever takes one of them meanwhile keeps it: the condition is read again under the locks."""
+def _remove(imported: Job, ids: Sequence[int], *, counted_in: Job) -> int:
+    """How many the job has removed now. The count is stored with the removal, so no kill comes between them.
+
+    Whoever takes one of them meanwhile keeps it: the condition is read again under the locks.
+    """
     for lock in LOCKS:
         lock(ids)
     list(Dialogue.objects.select_for_update().filter(pk__in=ids).order_by("pk").values_list("pk"))
-    rows = list(_removable(job).filter(pk__in=ids).values_list("pk", flat=True))
+    rows = list(_removable(imported).filter(pk__in=ids).values_list("pk", flat=True))
     Dialogue.objects.filter(pk__in=rows).delete()
-    return len(rows)
+    stored = Job.objects.select_for_update(no_key=True).get(pk=counted_in.pk)
+    removed: int = stored.result.get("removed", 0) + len(rows)
+    stored.result = {**stored.result, "removed": removed}
+    stored.save(update_fields=["result"])
+    return removed
 
 
 def _removable(job: Job) -> QuerySet[Dialogue]:

@@ -30,20 +30,18 @@ def draw_operating_characteristic(sample: Sample, progress: SampleProgress) -> C
     estimate = wrong_in_batch(sample, progress.accuracy)
     points = _curve(sample, progress.sample, max(limit, estimate[2] if estimate else 0.0))
     title = _("How likely is a batch with so many wrong labels accepted?")
+    accepted = _("accepted by the overall rule (%)") if thresholds_of(sample).classes else _("accepted (%)")
     rows = [(sample.population - point.correct, 100 * point.probability) for point in points]
     svg = draw_steps(
         [Step(wrong, share, f"{wrong}: {share:.1f} %") for wrong, share in rows],
-        Limit(
-            limit,
-            _("rule: at most %(n)s of %(all)s") % {"n": intcomma(allowed), "all": intcomma(progress.sample)},
-        ),
+        Limit(limit, _describe_rule(sample, allowed, progress.sample)),
         Found(*estimate, name=_describe_found(progress)) if estimate else None,
         x=_("wrong labels among the %(n)s of the batch") % {"n": localize(sample.population, use_l10n=True)},
-        y=_("accepted (%)"),
+        y=accepted,
         description=title,
     )
     shown = rows[:: math.ceil(len(rows) / TABLE_ROWS)]
-    head = [_("wrong labels"), _("wrong (%)"), _("accepted (%)")]
+    head = [_("wrong labels"), _("wrong (%)"), accepted]
     table = [[wrong, round(100 * wrong / sample.population, 1), round(share, 1)] for wrong, share in shown]
     return Chart("acceptance", title, "", head, table, svg)
 
@@ -56,6 +54,13 @@ def wrong_in_batch(sample: Sample, accuracy: Estimate) -> tuple[float, float, fl
         sample.population * (1 - share) for share in (accuracy.value, accuracy.high, accuracy.low)
     )
     return value, low, high
+
+
+def _describe_rule(sample: Sample, allowed: int, size: int) -> str:
+    counts = {"n": intcomma(allowed), "all": intcomma(size)}
+    if thresholds_of(sample).classes:
+        return _("overall rule: at most %(n)s of %(all)s") % counts
+    return _("rule: at most %(n)s of %(all)s") % counts
 
 
 def _describe_found(progress: SampleProgress) -> str:

@@ -9,7 +9,17 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.authoring.selectors.statistics import Actions, Person, Statistics
 from dialogues.models import Action, Split
-from frontend.charts.chart import Cell, Chart, interval_head, round_value, to_percent
+from frontend.charts.chart import (
+    LEAST_PERCENT,
+    Cell,
+    Chart,
+    add_few,
+    interval_head,
+    is_few,
+    round_value,
+    rows_with_few,
+    to_percent,
+)
 from generation.models import CandidateOrder
 from measures.proportion import Proportion, proportion
 from plots.columns import draw_columns
@@ -106,8 +116,9 @@ def _actions_chart(
         for label, actions in counts
     ]
     head = [key, *action_names(), "n", *(f"{action} (%)" for action in action_names())]
-    notes = " · ".join(filter(None, [note % {"n": total}, remark]))
-    return Chart(name, title, notes, head, rows, svg, action_names())
+    faint = rows_with_few(rows, len(Action.values) + 1)
+    notes = add_few(" · ".join(filter(None, [note % {"n": intcomma(total)}, remark])), faint)
+    return Chart(name, title, notes, head, rows, svg, action_names(), faint=faint)
 
 
 def draw_edit_distances(statistics: Statistics) -> Chart:
@@ -135,7 +146,7 @@ def draw_chosen_places(statistics: Statistics) -> Chart:
     x = _("place in the list (the order is random)") if is_random else _("place in the list (best first)")
     title = _("Do people read all candidates?")
     marks = [_percent_mark(label, "", share) for label, share in zip(labels, shares, strict=True)]
-    expected = (100 / len(bars), _("if all were chosen alike"))
+    expected = (100 / len(bars), _("if all were chosen equally often"))
     svg = draw_columns(labels, marks, x=x, y="%", description=title, expected=expected) if total else ""
     note = ngettext("n = %(n)s chosen candidate", "n = %(n)s chosen candidates", total) % {
         "n": intcomma(total)
@@ -145,7 +156,10 @@ def draw_chosen_places(statistics: Statistics) -> Chart:
         for label, share in zip(labels, shares, strict=True)
     ]
     head = [x, _("chosen"), "%", *interval_head()]
-    return Chart("place", title, f"{note} · {_('lines: 95 % intervals')}", head, rows if total else [], svg)
+    shown = rows if total else []
+    faint = range(len(shown)) if is_few(total) else ()
+    note = add_few(f"{note} · {_('lines: 95 % intervals')}", faint)
+    return Chart("place", title, note, head, shown, svg, faint=faint)
 
 
 def unique_names(people: Sequence[Person]) -> list[str]:
@@ -168,12 +182,13 @@ def describe_hidden_rows(people: int) -> str:
 
 def _percent_mark(label: str, name: str, part: Proportion) -> Mark:
     share, low, high = _values(part)
-    return Mark(share * 100, _mark_title(label, name, part), (low * 100, high * 100))
+    title = _mark_title(label, name, part)
+    return Mark(share * 100, title, (low * 100, high * 100), is_few(part.n), LEAST_PERCENT)
 
 
 def _share_mark(label: str, name: str, part: Proportion) -> Mark:
     """A part of a stacked bar."""
-    return Mark(_values(part)[0], _mark_title(label, name, part))
+    return Mark(_values(part)[0], _mark_title(label, name, part), is_faint=is_few(part.n))
 
 
 def _mark_title(label: str, name: str, part: Proportion) -> str:

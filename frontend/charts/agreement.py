@@ -13,7 +13,8 @@ from accounts.models import User
 from annotation.labelling.models.labels import LabelOrigin
 from annotation.labelling.schema.questions import Kind
 from annotation.labelling.selectors.ratings import RatedQuestion
-from frontend.charts.chart import Cell, Chart, add_few, interval_head, round_value, rows_with_few
+from common.sentences import join_sentences
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, is_few, round_value, rows_with_few
 from frontend.ui.labels import answer_in_words
 from measures.proportion import proportion
 from plots.lines import draw_lines
@@ -148,7 +149,8 @@ def draw_final_labels(statistics: StoredStatistics) -> Chart:
         "%(disputed)s for a trainer"
     ) % {"n": intcomma(total), **{key: intcomma(waiting[key]) for key in ("open", "confirming", "disputed")}}
     head = [_("came about"), _("dialogues"), "%", *interval_head()]
-    return Chart("final-labels", title, note, head, rows, svg)
+    faint = range(len(rows)) if is_few(total) else ()
+    return Chart("final-labels", title, add_few(note, faint), head, rows, svg, faint=faint)
 
 
 def tabulate_work(statistics: StoredStatistics) -> Chart:
@@ -165,7 +167,7 @@ def tabulate_work(statistics: StoredStatistics) -> Chart:
         )  # fmt: skip
     head = [
         _("annotator"), _("dialogues"), _("revisions"), _("active, median (s)"), _("active, in all (h)"),
-        _("as the final label (%)"), _("answers compared"),
+        _("same as the final label (%)"), _("answers compared"),
     ]  # fmt: skip
     note = _(
         "Independent answers against final labels that more than one person made. –: nothing to compare, or imported."
@@ -179,14 +181,18 @@ def draw_annotators(statistics: StoredStatistics, question: dict[str, Any]) -> C
     """How often each annotator answers as the others do; for numbers, the bias of each."""
     people, scale = question["people"], question["scale"]
     names = [statistics.name_of(person["id"]) for person in people]
-    head = [_("annotator"), "n", _("as others (%)")]
+    head = [_("annotator"), "n", _("same as others (%)")]
     rows: list[list[Cell]] = [
         [name, person["n"], round_value(person["agrees"], 1, 100)]
         for name, person in zip(names, people, strict=True)
     ]
     if scale is None:
         marks = [
-            Mark(person["agrees"] * 100, f"{name}: {person['agrees'] * 100:.1f} %, n = {person['pairs']}")
+            Mark(
+                person["agrees"] * 100,
+                f"{name}: {person['agrees'] * 100:.1f} %, n = {person['pairs']}",
+                is_faint=is_few(person["n"]),
+            )
             if person["agrees"] is not None
             else None
             for name, person in zip(names, people, strict=True)
@@ -227,7 +233,7 @@ def _describe_scale(scale: dict[str, Any]) -> str:
         sentences.append(
             excluded % {"n": intcomma(scale["excluded"]), "ratings": intcomma(scale["left_out"])}
         )
-    return " ".join(sentences)
+    return join_sentences(sentences)
 
 
 def draw_agreement_over_time(statistics: StoredStatistics, question: dict[str, Any]) -> Chart:
@@ -307,10 +313,12 @@ def estimate_mark(label: str, estimate: dict[str, Any], times: float = 1) -> Mar
     if estimate["value"] is None:
         return None
     value: float = estimate["value"] * times
+    is_faint = is_few(estimate["n"])
     if estimate["low"] is None:
-        return Mark(value, f"{label}: {value:.2f}, n = {estimate['n']}")
+        return Mark(value, f"{label}: {value:.2f}, n = {estimate['n']}", is_faint=is_faint)
     low, high = estimate["low"] * times, estimate["high"] * times
-    return Mark(value, f"{label}: {value:.2f} ({low:.2f}–{high:.2f}), n = {estimate['n']}", (low, high))
+    title = f"{label}: {value:.2f} ({low:.2f}–{high:.2f}), n = {estimate['n']}"
+    return Mark(value, title, (low, high), is_faint=is_faint)
 
 
 def format_estimate(estimate: dict[str, Any] | None, times: float = 1) -> str | None:

@@ -8,7 +8,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from assessment.report.selectors.run_report import RunPair, RunReport
-from frontend.charts.chart import Cell, Chart, interval_head, round_value
+from common.sentences import join_sentences
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, is_few, round_value, rows_with_few
 from measures.estimate import Estimate
 from measures.system_comparison import score_names, statement_correlations
 from measures.system_scores import OVERALL, SystemScores
@@ -31,7 +32,7 @@ def draw_scores(report: RunReport, words: Words) -> Chart:
         "scores are reversed: higher is always better."
     )
     if any(each.overall.n and each.overall.value is None for each in report.scores):
-        note += " " + _("A system without a rating of every statement has no overall score.")
+        note = join_sentences([note, _("A system without a rating of every statement has no overall score.")])
     return _draw_scores("scores", title, note, report.scores, 3, words)
 
 
@@ -68,7 +69,8 @@ def _draw_scores(
         for each in scores
         if each.overall.n
     ]
-    return Chart(name, title, note, head, rows, svg)
+    faint = rows_with_few(rows, 1)
+    return Chart(name, title, add_few(note, faint), head, rows, svg, faint=faint)
 
 
 def draw_significance(report: RunReport) -> Chart:
@@ -142,8 +144,8 @@ def draw_replication(pairs: Sequence[RunPair], reports: Sequence[RunReport], wor
         for pair, name in zip(pairs, names, strict=True)
         for score, each in pair.replication.by_score.items()
     ]
-    note = " ".join(_conclude_from_pair(pair, reports) for pair in pairs) or _(
-        "Needs a second run of the same systems: open one, or import one."
+    note = join_sentences(_conclude_from_pair(pair, reports) for pair in pairs) or _(
+        "This comparison needs a second run of the same systems: open one, or import one."
     )
     head = [_("runs"), _("score"), "r", "ρ", "τ", _("systems")]
     legend = names if len(names) > 1 else []
@@ -209,9 +211,10 @@ def _mark(label: str, estimate: Estimate, digits: int) -> Mark | None:
         return None
     words = f"{label}: {estimate.value:.{digits}f}, n = {estimate.n}"
     if estimate.low is None or estimate.high is None:
-        return Mark(estimate.value, words)
+        return Mark(estimate.value, words, is_faint=is_few(estimate.n))
     interval = f" ({estimate.low:.{digits}f}–{estimate.high:.{digits}f})"
-    return Mark(estimate.value, words + interval, (estimate.low, estimate.high))
+    bounds = (estimate.low, estimate.high)
+    return Mark(estimate.value, words + interval, bounds, is_faint=is_few(estimate.n))
 
 
 def _word_of_score(name: str, words: Words) -> str:

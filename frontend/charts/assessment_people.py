@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 
 from assessment.report.selectors.run_report import RunReport
 from assessment.sessions.selectors.runs import SystemProgress
+from common.sentences import join_sentences
 from frontend.charts.chart import Cell, Chart, round_value, to_percent
 from measures.participant_agreement import pair_correlations
 from measures.system_scores import participants_to_halve
@@ -96,7 +97,8 @@ def tabulate_participants(
         for number, test in zip(numbers, tests, strict=True)
     ]
     head = [
-        _("participant no."), _("name"), "p", _("test"), _("ratings of ordinary systems"), _("of the degraded one"),
+        _("participant no."), _("name"), "p", _("test"),
+        _("ratings of ordinary systems"), _("ratings of the degraded system"),
     ]  # fmt: skip
     note = _("Those who failed come first. Ratings of the statements that the test uses.")
     links = [address(number) for number in numbers] if address else []
@@ -184,7 +186,7 @@ def draw_progress(
         "the system; the last column counts everybody who must take part for that, at the present pass rate.",
         len(report.passed),
     ) % {"n": intcomma(len(report.passed))}
-    note += _describe_need([row[-1] for row in rows])
+    note = join_sentences([note, _describe_need([row[-1] for row in rows])])
     return Chart("progress", title, note, head, rows, svg, [name for name, _marks in drawn])
 
 
@@ -206,7 +208,7 @@ def _describe_need(more: Sequence[Cell]) -> str:
     needed = max((each for each in more if isinstance(each, int)), default=None)
     if needed is None:
         return ""
-    return " " + ngettext(
+    return ngettext(
         "About %(n)s more participant would halve every interval.",
         "About %(n)s more participants would halve every interval.",
         needed,

@@ -9,7 +9,16 @@ from django.utils.translation import ngettext
 
 from annotation.batch_review.selectors.boards import Boards
 from annotation.tasks.models.rounds import RoundState
-from frontend.charts.chart import TOO_FEW, Cell, Chart, add_few, interval_head, rows_with_few, to_percent
+from frontend.charts.chart import (
+    LEAST_PERCENT,
+    Cell,
+    Chart,
+    add_few,
+    interval_head,
+    is_few,
+    rows_with_few,
+    to_percent,
+)
 from measures.proportion import Proportion
 from plots.columns import draw_columns
 from plots.lines import draw_lines
@@ -21,7 +30,7 @@ def draw_states(boards: Boards) -> Chart:
     counts = boards.by_state()
     names = [str(RoundState(state).label) for state in counts]
     total = sum(counts.values())
-    title = _("How far are the batches?")
+    title = _("How far along are the batches?")
     marks = [Mark(n, f"{name}: {n}") for name, n in zip(names, counts.values(), strict=True)]
     svg = draw_rows(names, [marks], x=_("batches"), description=title) if total else ""
     note = ngettext("n = %(n)s batch", "n = %(n)s batches", total) % {"n": intcomma(total)}
@@ -114,7 +123,7 @@ def draw_controller_loads(boards: Boards) -> Chart:
 def percent_mark(label: str, part: Proportion) -> Mark:
     share, low, high = _percents(part)
     title = f"{label}: {format_percent(part)}, n = {part.n}"
-    return Mark(share, title, (low, high), is_faint=part.n < TOO_FEW)
+    return Mark(share, title, (low, high), is_few(part.n), LEAST_PERCENT)
 
 
 def format_percent(part: Proportion) -> str:

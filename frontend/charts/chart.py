@@ -10,6 +10,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 Cell = str | int | float | None
+LEAST_PERCENT: Final = 10.0  # that an axis of percentages reaches
 TOO_FEW: Final = 5  # items that a number rests on; with fewer it says little
 # "12", "0.62 (0.51 to 0.74)", "1.5e-05"
 FIGURE: Final = re.compile(r"[-−<≤≥]?\s?\d[\d,.]*(e[-+]?\d+)?( ?%)?( ?\(.*\))?")
@@ -99,9 +100,14 @@ def round_value(value: float | None, digits: int, factor: float = 1) -> float | 
     return None if value is None else round(value * factor, digits)
 
 
+def is_few(n: int) -> bool:
+    """Whether a number that rests on n items says little; its dot is grey."""
+    return n < TOO_FEW
+
+
 def rows_with_few(rows: Sequence[Sequence[Cell]], column: int) -> list[int]:
     """The rows whose n, in this column, is too small for a number to say much."""
-    return [at for at, row in enumerate(rows) if int(row[column] or 0) < TOO_FEW]
+    return [at for at, row in enumerate(rows) if is_few(int(row[column] or 0))]
 
 
 def add_few(note: str, faint: Collection[int]) -> str:

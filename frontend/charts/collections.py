@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from assessment.collections.models import CollectionKind
 from assessment.collections.selectors.report import HUMAN, CollectionReport, Criterion
 from assessment.collections.selectors.verdict import agreement_level, criterion_name
-from frontend.charts.chart import Cell, Chart, add_few, interval_head, round_value, rows_with_few
+from frontend.charts.chart import Cell, Chart, add_few, interval_head, is_few, round_value, rows_with_few
 from measures.estimate import Estimate
 from measures.paired_systems import SystemComparison
 from plots.marks import Mark
@@ -64,17 +64,19 @@ def draw_criterion(criterion: Criterion, report: CollectionReport) -> Chart:
         [system, *(round_value(value, DIGITS) for value in (score.value, score.low, score.high)), score.n]
         for system, score in known
     ]
-    note = _("95 % intervals resample dialogues.")
-    return Chart(name, title, note, [_("system"), _("mean"), *interval_head(), "n"], rows, svg)
+    faint = rows_with_few(rows, -1)
+    note = add_few(_("95 % intervals resample dialogues."), faint)
+    head = [_("system"), _("mean"), *interval_head(), "n"]
+    return Chart(name, title, note, head, rows, svg, faint=faint)
 
 
 def _mark(system: str, score: Estimate) -> Mark | None:
     if score.value is None:
         return None
     if score.low is None or score.high is None:
-        return Mark(score.value, f"{system}: {score.value:.2f}, n = {score.n}")
+        return Mark(score.value, f"{system}: {score.value:.2f}, n = {score.n}", is_faint=is_few(score.n))
     words = f"{system}: {score.value:.2f} ({score.low:.2f}–{score.high:.2f}), n = {score.n}"
-    return Mark(score.value, words, (score.low, score.high))
+    return Mark(score.value, words, (score.low, score.high), is_faint=is_few(score.n))
 
 
 def tabulate_comparisons(report: CollectionReport) -> Chart:

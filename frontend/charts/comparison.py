@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 from annotation.authoring.selectors.model_comparison import ModelComparison, model_comparisons
 from annotation.authoring.selectors.statistics import Statistics
 from dialogues.models import Action
-from frontend.charts.chart import Cell, Chart
+from frontend.charts.chart import Cell, Chart, is_few
 from measures.estimate import Estimate
 from measures.paired_comparison import ModelCandidates
 from plots.marks import Mark
@@ -112,7 +112,8 @@ def _mark(version: str, name: str, estimate: Estimate) -> Mark | None:
     interval = (
         None if estimate.low is None or estimate.high is None else (100 * estimate.low, 100 * estimate.high)
     )
-    return Mark(100 * estimate.value, f"{version}: {name} {_with_interval(estimate, 100, 1, ' %')}", interval)
+    title = f"{version}: {name} {_with_interval(estimate, 100, 1, ' %')}"
+    return Mark(100 * estimate.value, title, interval, is_faint=is_few(estimate.n))
 
 
 def _percent(estimate: Estimate) -> list[float | None]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from dialogues.models import Action
-from frontend.charts.chart import Cell, Chart
+from frontend.charts.chart import Cell, Chart, is_few
 from frontend.pages.learning.training_form import source_name
 from plots.marks import Mark
 from plots.rows import draw_estimates
@@ -70,10 +70,15 @@ class ReportedEstimate:
     def interval(self) -> str:
         return "" if self.low is None or self.high is None else f"{self.low:.3f}–{self.high:.3f}"
 
+    @property
+    def rests_on_few(self) -> bool:
+        return self.n > 0 and is_few(self.n)
+
     def mark(self, where: str) -> Mark:
         interval = None if self.low is None or self.high is None else (self.low, self.high)
         words = f" ({self.interval})" if interval else ""
-        return Mark(self.value, f"{where}: {self}{words}, n = {self.n}", interval)
+        title = f"{where}: {self}{words}, n = {self.n}"
+        return Mark(self.value, title, interval, is_faint=self.rests_on_few)
 
     def cells(self) -> list[Cell]:
         rounded = [

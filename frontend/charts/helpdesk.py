@@ -110,7 +110,9 @@ def _draw_tau_sweep(statistics: StoredStatistics, key: str, title: str, x: str, 
         for point in points
     ]
     head, legend = [_("question"), x, "τ", *interval_head(), "n"], [titles[name] for name in names]
-    return Chart(key.replace("_", "-"), title, note, head, rows if has_marks else [], svg, legend)
+    shown = rows if has_marks else []
+    faint = rows_with_few(shown, -1)
+    return Chart(key.replace("_", "-"), title, add_few(note, faint), head, shown, svg, legend, faint=faint)
 
 
 def format_number(value: float | None) -> str:

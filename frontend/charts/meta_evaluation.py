@@ -1,4 +1,4 @@
-"""Evaluators beside people: correlations, differences, people's own agreement, and each score against people's.
+"""Evaluators compared with people: correlations, differences, people's own agreement, and each score against people's.
 
 preference.training.meta writes the reports, with ids of runs as names; `titles` has what they are called.
 """

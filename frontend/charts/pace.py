@@ -5,6 +5,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.authoring.selectors.statistics import Statistics
+from common.sentences import join_sentences
 from frontend.charts.actions import describe_hidden_rows, unique_names
 from frontend.charts.chart import Cell, Chart, to_percent
 from generation.selectors import waiting_statistics
@@ -31,11 +32,11 @@ def draw_paces(statistics: Statistics) -> Chart:
         _("annotator"),
         _("turns"),
         _("active, median (s)"),
-        _("active, 90 % below (s)"),
+        _("active, 90th percentile (s)"),
         _("idle, mean (s)"),
     ]
     note = _describe_idle_time(sum(pace.turns for pace in paces))
-    notes = " ".join(filter(None, [note, describe_hidden_rows(len(paces))]))
+    notes = join_sentences([note, describe_hidden_rows(len(paces))])
     return Chart("pace", title, notes, head, rows, svg, legend)
 
 
@@ -52,11 +53,11 @@ def tabulate_waits(statistics: Statistics) -> Chart:
     rows: list[list[Cell]] = [
         [_("ready when the turn was sent (%)"), to_percent(proportion(waits.ready, waits.turns).share)],
         [
-            _("on the way when the turn was sent (%)"),
+            _("being generated when the turn was sent (%)"),
             to_percent(proportion(waits.on_the_way, waits.turns).share),
         ],
         [_("wait, median (s)"), _to_seconds(waits.p50_ms)],
-        [_("wait, 95 % below (s)"), _to_seconds(waits.p95_ms)],
+        [_("wait, 95th percentile (s)"), _to_seconds(waits.p95_ms)],
         [_("turns"), waits.turns],
         [_("sets made for drafts that changed"), waits.unseen],
     ]

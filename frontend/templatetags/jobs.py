@@ -8,6 +8,8 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
+from frontend.ui.job_failures import describe_failure
+from frontend.ui.units import keep_units
 from jobs.models import Job
 from preference.evaluators.models import EvaluatorName
 
@@ -58,7 +60,7 @@ TITLES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
     ),
     "scoring": _scoring_title,
     "tagging": lambda given: _("Topics of the dialogues"),
-    "meta_evaluation": lambda given: _("Evaluators beside people"),
+    "meta_evaluation": lambda given: _("Evaluators compared with people"),
 }
 
 
@@ -70,14 +72,20 @@ def job_title(job: Job) -> str:
 
 
 @register.filter
+def job_error(job: Job) -> str:
+    """Why it failed, in the active language; empty if it did not."""
+    return describe_failure(job).error
+
+
+@register.filter
 def duration(seconds: float) -> str:
     """ "40 s", "12 min", "3 h 5 min": as exact as somebody who waits needs it."""
     if seconds < 60:
-        return _("%(n)d s") % {"n": max(1, round(seconds))}
+        return keep_units(_("%(n)d s") % {"n": max(1, round(seconds))})
     hours, minutes = divmod(round(seconds / 60), 60)
     if not hours:
-        return _("%(n)d min") % {"n": minutes}
+        return keep_units(_("%(n)d min") % {"n": minutes})
     if hours < 48:
-        return _("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes}
+        return keep_units(_("%(hours)d h %(minutes)d min") % {"hours": hours, "minutes": minutes})
     days = round(hours / 24)
     return ngettext("%(n)d day", "%(n)d days", days) % {"n": days}

@@ -6,7 +6,7 @@ from typing import Any
 from django import template
 from django.utils.translation import pgettext
 
-from common.languages import language_name
+from frontend.ui.dialogue_languages import named_with_code
 from frontend.ui.reading_languages import language_choices, language_names
 
 register = template.Library()
@@ -21,7 +21,7 @@ def language_checks(name: str, chosen: Collection[str] | None, prefix: object) -
 
 @register.filter
 def language_label(code: str) -> str:
-    return language_name(code)
+    return named_with_code(code)
 
 
 @register.filter(name="language_names")

@@ -72,7 +72,7 @@ TABS: Final = (
         "pencil",
         Group.WORK,
         C.ANNOTATE,
-        under=("claim", "workbench", "label", "label_next", "confirmations"),
+        under=("claim", "workbench", "label", "label_next", "confirmations", "admission", "admission_try"),
         protocols=ANNOTATION,
     ),
     _tab(
@@ -153,7 +153,14 @@ TABS: Final = (
         protocols=ASSESSMENT,
     ),
     _tab("take_part", gettext_lazy("Take part"), "pencil", Group.WORK, C.SEE, protocols=ASSESSMENT),
-    _tab("dialogues", gettext_lazy("Dialogues"), "chat", Group.DATA, C.READ_DIALOGUES, under=("dialogue",)),
+    _tab(
+        "dialogues",
+        gettext_lazy("Dialogues"),
+        "chat",
+        Group.DATA,
+        C.READ_DIALOGUES,
+        under=("dialogue", "dialogue_delete", "dialogues_deleted"),
+    ),
     _tab(
         "statistics", gettext_lazy("Statistics"), "chart", Group.DATA, C.READ_STATISTICS, protocols=ANNOTATION
     ),
@@ -200,7 +207,7 @@ TABS: Final = (
         "chart",
         Group.MODEL,
         C.TRAIN,
-        under=("scoring_new", "scoring_run", "meta_evaluation"),
+        under=("scoring_new", "scoring_run", "scoring_machine_labels", "meta_evaluation"),
     ),
     _tab(
         "topics",
@@ -213,7 +220,7 @@ TABS: Final = (
     _tab("jobs", gettext_lazy("Jobs"), "clock", Group.DATA, C.IMPORT, C.EXPORT, C.CONFIGURE, under=("job",)),
     _tab(
         "schema",
-        gettext_lazy("Schema"),
+        pgettext_lazy("of a schema", "Questions"),
         "list",
         Group.SETTINGS,
         C.CONFIGURE,
@@ -230,7 +237,12 @@ TABS: Final = (
         protocols=ASSESSMENT,
     ),
     _tab(
-        "members", gettext_lazy("Members"), "users", Group.SETTINGS, C.MANAGE_MEMBERS, under=("invitations",)
+        "members",
+        gettext_lazy("Members"),
+        "users",
+        Group.SETTINGS,
+        C.MANAGE_MEMBERS,
+        under=("person", "invitations", "invite_one", "invite_list", "invitation_link"),
     ),
     _tab(
         "project_settings",
@@ -238,9 +250,17 @@ TABS: Final = (
         "settings",
         Group.SETTINGS,
         C.CONFIGURE,
-        under=("project_replan", "project_copy", "hub_token", "webhooks", "webhook", "history"),
+        under=(
+            "project_replan",
+            "project_copy",
+            "project_delete",
+            "hub_token",
+            "webhooks",
+            "webhook",
+            "history",
+        ),
     ),
-    _tab("guidelines", gettext_lazy("Guidelines"), "book", Group.WORK, C.SEE),
+    _tab("guidelines", gettext_lazy("Guidelines"), "book", Group.WORK, C.SEE, under=("guidelines_history",)),
 )
 
 
@@ -280,6 +300,14 @@ def project_nav(context: template.Context, project: Project) -> dict[str, Any]:
         "has_more": len(links) > MOST_TABS,
         "project": project,
     }
+
+
+@register.inclusion_tag("projects/archived_notice.html", takes_context=True)
+def archived_notice(context: template.Context, project: Project) -> dict[str, Any]:
+    """Says that the project is archived; those who may restore it get the button. One query."""
+    user = context["request"].user
+    may_restore = isinstance(user, User) and C.MANAGE_MEMBERS in capabilities_of(user, project)
+    return {"project": project, "may_restore": may_restore, "request": context["request"]}
 
 
 def main_tabs(links: Sequence[TabLink]) -> list[TabLink]:

@@ -24,10 +24,13 @@ from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from accounts.mail import is_mail_set_up
 from common import clock
+from common.sentences import close_gaps
 from frontend.charts.chart import Chart
 from frontend.pages.message_catalog import catalog_url
 from frontend.preferences import theme_of
+from frontend.ui import dialogues, units
 from frontend.ui.icons import ICONS
+from frontend.ui.job_failures import describe_failure
 from frontend.ui.paging import KeysetPage
 from frontend.ui.reading_languages import LanguageChecks
 from frontend.ui.sorting import Sorting
@@ -91,9 +94,13 @@ STATE_STYLES: Final = {
     "declined": StateStyle("", "ban", gettext_lazy("Consent declined")),
     "on": StateStyle("good", "check", gettext_lazy("On")),
     "off": StateStyle("", "ban", gettext_lazy("Off")),
+    "undone": StateStyle("", "undo", gettext_lazy("Undone")),
+    "partly_undone": StateStyle("", "undo", gettext_lazy("Partly undone")),
     "removed": StateStyle("", "trash", gettext_lazy("Removed")),
     "waiting": StateStyle("busy", "clock", gettext_lazy("Waiting")),
     "delivered": StateStyle("good", "check", gettext_lazy("Delivered")),
+    "answered": StateStyle("busy", "chat", gettext_lazy("Answered")),
+    "decided": StateStyle("good", "check", gettext_lazy("Decided")),
     "trial": StateStyle("", "chat", gettext_lazy("Tried out")),
 }
 
@@ -161,6 +168,9 @@ def badge(state: object, label: str = "", tone: str = "", sign: str = "") -> Saf
     )
 
 
+register.filter("speaker_name", dialogues.speaker_name)
+
+
 @register.filter
 def is_recent(moment: datetime) -> bool:
     """Whether it was less than a minute ago."""
@@ -170,7 +180,13 @@ def is_recent(moment: datetime) -> bool:
 @register.filter
 def percent(share: float | None) -> str:
     """A share from 0 to 1 in percent; a dash if missing."""
-    return "–" if share is None else f"{100 * share:.1f} %"
+    return "–" if share is None else units.keep_units(f"{100 * share:.1f} %")
+
+
+@register.filter(is_safe=True)
+def keep_units(text: str) -> str:
+    """The text with its numbers and their units on one line."""
+    return units.keep_units(text)
 
 
 @register.simple_tag
@@ -198,6 +214,12 @@ def steps(value: int, maximum: int, label: str = "") -> SafeString:
         cells,
         words,
     )
+
+
+@register.simple_block_tag
+def sentences(content: str) -> SafeString:
+    """A paragraph of several sentences: with spaces between them where the language writes them, without in Chinese."""
+    return mark_safe(close_gaps(content))  # noqa: S308  # rendered by the template, which has escaped it
 
 
 @register.inclusion_tag("components/empty_state.html")
@@ -254,6 +276,7 @@ def job_progress(context: template.Context, job: Job, title: str = "", **urls: A
     return {
         "csrf_token": context.get("csrf_token"),
         "job": job,
+        "failure": describe_failure(job),
         "title": title or job.kind,
         "live": live,
         "waiting_for_worker": job.state == JobState.QUEUED and not alive,
@@ -286,6 +309,7 @@ def field(bound: BoundField, label: str = "", help: str = "") -> dict[str, Any]:
     """A form field with label, help and errors; the kind of widget decides how they are arranged."""
     if label or bound.field.widget.attrs.get("placeholder") == bound.label:
         bound.field.widget.attrs.pop("placeholder", None)  # allauth's placeholders only repeat the label
+    _focus_first_error(bound)
     kind = next((name for widget, name in ARRANGEMENTS if isinstance(bound.field.widget, widget)), "line")
     return {
         "field": bound,
@@ -294,6 +318,24 @@ def field(bound: BoundField, label: str = "", help: str = "") -> dict[str, Any]:
         "help": help or bound.help_text,
         "is_optional": _is_optional(bound.field),
     }
+
+
+def _focus_first_error(bound: BoundField) -> None:
+    """After a refusal the page opens at the first field that was refused, which may lie below what is seen.
+
+    Not at hidden ones, nor at those of several inputs, each of which would get the focus.
+    """
+    fields = {name: field.widget for name, field in bound.form.fields.items() if name in bound.form.errors}
+    wrong = [
+        name
+        for name, widget in fields.items()
+        if not widget.is_hidden and not isinstance(widget, RadioSelect)
+    ]
+    if not wrong:
+        return
+    bound.field.widget.attrs.pop("autofocus", None)
+    if bound.name == wrong[0]:
+        bound.field.widget.attrs["autofocus"] = True
 
 
 def _is_optional(field: Field) -> bool:

@@ -9,6 +9,7 @@ from frontend.ui.markdown import is_chinese
 
 # A language changes after the end of a sentence or a line.
 PARTS: Final = re.compile(r"(?<=[.!?。！？])\s*|\n+")
+BLANK_LINE: Final = re.compile(r"\n\s*\n")  # browsers send lines with \r\n
 CHINESE_SHARE: Final = 0.25  # of the characters of a Chinese sentence; the rest are names and digits
 LEAST_SHARE: Final = 0.2  # of a text, below which the other language is a quotation rather than a translation
 
@@ -21,7 +22,15 @@ def in_reader_language(text: str) -> str:
     if not LEAST_SHARE * whole <= chinese <= (1 - LEAST_SHARE) * whole:
         return text
     reads_chinese = (get_language() or "").startswith("zh")
-    return "".join(part for part, is_zh in languages if is_zh is reads_chinese).strip()
+    paragraphs = (
+        "".join(part for part in _sentences(paragraph) if _is_chinese_sentence(part) is reads_chinese).strip()
+        for paragraph in BLANK_LINE.split(text)
+    )
+    return "\n\n".join(filter(None, paragraphs))
+
+
+def first_paragraph(text: str) -> str:
+    return BLANK_LINE.split(text.strip(), maxsplit=1)[0].rstrip()
 
 
 def _sentences(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from annotation.labelling.selectors.schemas import load_schema
 from assessment.setup.models import AssessmentSettings
 from assessment.setup.preset import STATEMENTS
 from assessment.setup.wording import statement_text
+from frontend.ui.dialogues import speaker_name
 from frontend.ui.labels import in_language
 from measures.system_scores import OVERALL
 from projects.models import Project, Protocol
@@ -79,7 +80,9 @@ def question_title(question: Question) -> str:
 def _title_of_rated(rated: RatedQuestion) -> str:
     """The title of the question, with what is rated of it."""
     option = in_language(rated.option.text) if rated.option else ""
-    return " · ".join(filter(None, [question_title(rated.question), rated.speaker, option]))
+    return " · ".join(
+        filter(None, [question_title(rated.question), speaker_name(rated.speaker or ""), option])
+    )
 
 
 def statement_texts(settings: AssessmentSettings) -> dict[str, str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from common.languages import LANGUAGES, language_name
 
@@ -13,6 +14,19 @@ ALWAYS_SHOWN: Final = ("en", "zh")
 
 class LanguageChecks(forms.CheckboxSelectMultiple):
     """Arranged by components/language_checks.html."""
+
+
+class ReadingLanguagesField(forms.MultipleChoiceField):
+    def __init__(self) -> None:
+        super().__init__(
+            label=gettext_lazy("Languages that you read"),
+            choices=LANGUAGES,
+            widget=LanguageChecks,
+            required=False,
+            help_text=gettext_lazy(
+                "You only get dialogues in these languages or with no stated language. If you tick none, you get all."
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from assessment.sessions.models.participants import Assignment, Participant
 from assessment.sessions.models.runs import Run
 from assessment.systems.models import System
 from common.refusals import Invalid, NotFound, Refusal
+from common.sentences import join_sentences
 from common.storage.shared_disk import remove_from_disk
 from common.storage.shared_files import shared_files, shared_models
 from dialogues.models import Dialogue
@@ -112,14 +113,16 @@ def count_contents(project: Project) -> dict[str, int]:
 
 def blockers_of(project: Project) -> list[str]:
     """Why the project cannot be deleted yet, in sentences."""
-    reasons = [] if project.archived_at else [_("It is not archived.")]
+    reasons = [] if project.archived_at else [_("The project is not archived.")]
     if Job.objects.filter(project=project, state__in=LIVE_STATES).exists():
-        reasons.append(_("A job of it is waiting or running."))
+        reasons.append(_("One of its jobs is waiting or running."))
     sharing = _("The project “%(project)s” uses its model “%(model)s”, or has used it.")
     reasons += [
         sharing % {"project": slug, "model": model} for model, slug in sorted(_shared_models(project))
     ]
-    reading = _("The study “%(project)s” draws on its dialogues, or has them rated here.")
+    reading = _(
+        "The study “%(project)s” takes dialogues from this project, or has its conversations rated here."
+    )
     reasons += [reading % {"project": slug} for slug in sorted(_studies_of(project))]
     return reasons
 
@@ -184,7 +187,7 @@ def delete_project(*, project: Project, actor: User, request_id: UUID, slug: str
             )
         if reasons := blockers_of(project):
             raise Refusal(
-                "not_deletable", " ".join(reasons), _("Settle this first, then delete the project.")
+                "not_deletable", join_sentences(reasons), _("Settle this first, then delete the project.")
             )
         if live := Job.objects.filter(
             kind=KIND, parameters__project=project.pk, state__in=LIVE_STATES
@@ -208,7 +211,9 @@ def run_deletion_job(job: Job, progress: Progress) -> dict[str, Any]:
     if project is None:
         return dict(job.result)
     if job.attempts == 1 and (reasons := blockers_of(project)):
-        raise Refusal("not_deletable", " ".join(reasons), _("Settle this first, then delete the project."))
+        raise Refusal(
+            "not_deletable", join_sentences(reasons), _("Settle this first, then delete the project.")
+        )
     counts = job.result or count_contents(project)
     Job.objects.filter(pk=job.pk).update(result=counts)
     progress.start(total=sum(step(pk).count() for step in STEPS), unit="rows")

@@ -71,7 +71,7 @@ def _resolve_split(snapshot: Snapshot, split: str) -> str:
         return chosen
     message = _("There is no split “%(split)s”.") % {"split": split[:40]}
     if not split:
-        message = _("The snapshot “%(name)s” holds no dialogues out.") % {"name": snapshot.name}
+        message = _("The snapshot “%(name)s” has no held-out dialogues.") % {"name": snapshot.name}
     raise Invalid(
         message, _("Choose among: %(splits)s.") % {"splits": ", ".join(Split.values)}, field="split"
     )

@@ -85,8 +85,8 @@ class EvaluatorKind:
     any_model: bool = True
 
 
-CONTEXT = Setting("context", gettext_lazy("Context at most (tokens)"), 384, "context", low=8)
-REPLY = Setting("reply", gettext_lazy("Reply at most (tokens)"), 128, "reply", low=2)
+CONTEXT = Setting("context", gettext_lazy("Longest context (tokens)"), 384, "context", low=8)
+REPLY = Setting("reply", gettext_lazy("Longest reply (tokens)"), 128, "reply", low=2)
 TEMPLATE = Setting(
     "template",
     gettext_lazy("Form of the prompt"),

@@ -88,7 +88,9 @@ def _write_schema(run: ScoringRun, folder: Path) -> Path:
     settings = LabellingSettings.objects.select_related("schema").get(project=run.project)
     if settings.schema is None:
         raise Refusal(
-            "no_schema", _("The project has no schema any more."), _("Give it one, or ask no question of it.")
+            "no_schema",
+            _("The project no longer has a schema."),
+            _("Give the project a schema, or leave the question out."),
         )
     path = folder / QUESTIONS
     path.write_text(json.dumps(settings.schema.content, ensure_ascii=False), encoding="utf-8")

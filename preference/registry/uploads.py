@@ -92,11 +92,12 @@ def upload_for(project: Project, upload_id: UUID) -> ModelUpload:
         raise Refusal(
             "upload_gone",
             _("This upload was registered or cancelled."),
-            _("Look for the model in the list, or begin again."),
+            _("Look for the model in the list, or start a new upload."),
             status=HTTPStatus.GONE,
         )
     raise NotFound(
-        _("This project has no such upload of a model."), _("It may be deleted for its age; begin again.")
+        _("This project has no such upload of a model."),
+        _("It may have been deleted because it was too old; start a new upload."),
     )
 
 

@@ -90,7 +90,7 @@ class ModelUploadsView(APIView):
         sent = validated_input(UploadInput, request)
         names = [file["name"] for file in sent["files"]]
         if len(set(names)) < len(names):
-            raise serializers.ValidationError({"files": [_("A name is there twice.")]})
+            raise serializers.ValidationError({"files": [_("Two files have the same name.")]})
         files = {file["name"]: AnnouncedFile(file["size"], file["sha256"]) for file in sent["files"]}
         upload = start_upload(upload_id=sent["id"], project=project, name=sent["name"], files=files)
         return Response(serialize_upload(upload), status=status.HTTP_201_CREATED)

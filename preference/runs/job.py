@@ -101,7 +101,10 @@ def _note_of_another_host(run: TrainingRun, folder: Path) -> str:
     """Also written to the log; "" unless the training begins again because its checkpoints are on another host."""
     if not shared_models().is_remote or not run.latest.get("step") or (folder / CHECKPOINTS).is_dir():
         return ""
-    note = _("It began again: its checkpoints are on the host where it ran before, and not on this one.")
+    note = _(
+        "The training started again from the beginning: its checkpoints are on the host where it ran before,"
+        " not on this one."
+    )
     with (folder / LOG).open("a", encoding="utf-8") as log:
         log.write(f"{note}\n")
     return note

@@ -28,7 +28,7 @@ def check_loads(folder: Path, job: Job, progress: Progress, *, remedy: str) -> d
     child_process.follow(process, progress, lambda: job.done, CHECK_STOP_SECONDS)
     lines = [line for line in child_process.lines_of(log) if line.startswith("{")]
     if not lines:
-        return {"fault": _("It could not be loaded to try it out."), "remedy": remedy}
+        return {"fault": _("The model could not be loaded for a test."), "remedy": remedy}
     answer = json.loads(lines[-1])
     if cause := answer.get("cause"):
         return {"fault": cause, "remedy": answer["remedy"]}

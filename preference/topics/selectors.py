@@ -58,7 +58,7 @@ def tagging_run_for(user: User, run_id: UUID) -> TaggingRun:
     run = TaggingRun.objects.select_related(*RELATED).filter(pk=run_id).first()
     if run is None or Capability.TRAIN not in capabilities_of(user, run.project):
         raise NotFound(
-            _("There is no such run of a tagger."), _("It may belong to a project that you have left.")
+            _("There is no such tagging run."), _("It may belong to a project that you have left.")
         )
     return run
 

@@ -13,7 +13,7 @@ from accounts.rest.person import person
 from common.rest.pagination import NewestFirst, paginated_response
 from common.rest.serializers import StrictSerializer, validated_input
 from projects.invitations import services
-from projects.invitations.invitees import MAX_EMAIL, MAX_NAME, MAX_PEOPLE, Invitee
+from projects.invitations.invitees import MAX_EMAIL, MAX_NAME, MAX_PEOPLE, Invitee, interface_language
 from projects.invitations.links import invitation_url
 from projects.invitations.selectors import invitation_for, invitations_of
 from projects.models import Invitation, InvitationState, MailState, Project, Role
@@ -30,7 +30,7 @@ class InviteeInput(StrictSerializer):
     name = serializers.CharField(required=False, allow_blank=True, max_length=MAX_NAME)
     email = serializers.CharField(required=False, allow_blank=True, max_length=MAX_EMAIL)
     language = serializers.CharField(
-        required=False, allow_blank=True, max_length=10, help_text="Of the interface: en or zh-hans."
+        required=False, allow_blank=True, max_length=10, help_text="Of the interface: en or zh."
     )
 
 
@@ -44,7 +44,7 @@ class InvitationsInput(StrictSerializer):
         help_text="How long the links work.",
     )
     by_mail = serializers.BooleanField(
-        default=False, help_text="Also send the links to those with an e-mail address."
+        default=False, help_text="Also send the links to those with an email address."
     )
 
 
@@ -133,7 +133,7 @@ class LinkInvitationsView(APIView):
 def _invitee(fields: dict[str, Any]) -> Invitee:
     roles = tuple(role for role in Role.values if role in fields["roles"])
     words = {name: " ".join(fields.get(name, "").split()) for name in ("name", "email", "language")}
-    return Invitee(roles, **words)
+    return Invitee(roles, words["name"], words["email"], interface_language(words["language"]))
 
 
 class LinkInvitationView(APIView):

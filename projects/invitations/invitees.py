@@ -47,6 +47,16 @@ class Line:
     problems: list[str] = field(default_factory=list)
 
 
+def interface_language(words: str) -> str:
+    """The code of a language of the interface as people write it. Unknown names are returned unchanged."""
+    return LANGUAGE_NAMES.get(words.lower(), words.lower())
+
+
+def language_without_script(code: str) -> str:
+    """The code without its script: zh for zh-hans."""
+    return code.partition("-")[0]
+
+
 def parse_people(text: str) -> list[Line]:
     """The lines of `name,email,role,language`, separated by commas, semicolons or tabs.
 
@@ -74,7 +84,7 @@ def _separator(text: str) -> str:
 def _parse_line(number: int, cells: Sequence[str]) -> Line:
     name, email, role, language = (*cells[:4], *[""] * (4 - len(cells)))
     roles, unknown = _parse_roles(role)
-    invitee = Invitee(roles, name, email, LANGUAGE_NAMES.get(language.lower(), language.lower()))
+    invitee = Invitee(roles, name, email, interface_language(language))
     line = Line(number, invitee, [*_text_problems(invitee)])
     if unknown:
         line.problems.append(_("There is no role “%(role)s”.") % {"role": unknown})
@@ -109,12 +119,12 @@ def check_invitee(invitee: Invitee) -> list[str]:
 
 def _email_problem(invitee: Invitee) -> str:
     if not invitee.email:
-        return "" if invitee.name else _("It needs a name or an e-mail address.")
+        return "" if invitee.name else _("The line needs a name or an email address.")
     try:
         validate_email(invitee.email)
     except ValidationError:
-        return _("“%(email)s” is not an e-mail address.") % {"email": invitee.email[:MAX_EMAIL]}
-    return _("The e-mail address is too long.") if len(invitee.email) > MAX_EMAIL else ""
+        return _("“%(email)s” is not an email address.") % {"email": invitee.email[:MAX_EMAIL]}
+    return _("The email address is too long.") if len(invitee.email) > MAX_EMAIL else ""
 
 
 def _text_problems(invitee: Invitee) -> Iterator[str]:
@@ -125,14 +135,14 @@ def _text_problems(invitee: Invitee) -> Iterator[str]:
     if "\0" in invitee.name:
         yield _("The name contains NUL.")
     if invitee.language and invitee.language not in dict(settings.LANGUAGES):
-        codes = ", ".join(code for code, _name in settings.LANGUAGES)
+        codes = ", ".join(language_without_script(code) for code, _name in settings.LANGUAGES)
         yield _("The language must be one of: %(codes)s.") % {"codes": codes}
 
 
 def _role_problems(invitee: Invitee) -> Iterator[str]:
     if not invitee.roles or set(invitee.roles) - set(Role.values):
         labels = pgettext("list", ", ").join(str(role.label) for role in Role)
-        yield _("It needs at least one of the roles: %(roles)s.") % {"roles": labels}
+        yield _("The line needs at least one of the roles: %(roles)s.") % {"roles": labels}
 
 
 def _mark_repeated(lines: Sequence[Line]) -> None:

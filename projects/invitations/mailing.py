@@ -1,4 +1,4 @@
-"""Invitations by e-mail. The row of an invitation is the order to send it: neither a lost broker nor a mail server that
+"""Invitations by email. The row of an invitation is the order to send it: neither a lost broker nor a mail server that
 is away loses one."""
 
 import logging
@@ -36,7 +36,7 @@ def request_mailing() -> None:
 
 
 def send_due_invitations() -> int:
-    """Send what is due. Returns how many were sent. Without e-mail, or if the server is away, they stay due."""
+    """Send what is due. Returns how many were sent. Without email, or if the server is away, they stay due."""
     sent = 0
     for invitation in _due_invitations():
         if _claim(invitation):

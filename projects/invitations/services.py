@@ -10,7 +10,7 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from accounts.mail import is_mail_set_up
 from accounts.models import User
@@ -35,6 +35,11 @@ DEFAULT_DAYS = 14
 MAX_DAYS = 90
 MAX_OPEN = 2000
 MAX_MAILS_PER_DAY = 1000
+# Guests cannot add people, as the remedies for managers say.
+GUEST_REMEDIES = {
+    "username_taken": gettext_lazy("Choose another name."),
+    "email_taken": gettext_lazy("Sign in with that account instead."),
+}
 MOVES = {
     InvitationState.OPEN: {InvitationState.ACCEPTED, InvitationState.REVOKED},
     InvitationState.ACCEPTED: set(),
@@ -92,7 +97,7 @@ def _check_request(project: Project, people: Sequence[Invitee], days: int) -> No
     mark_known_people(project, lines)
     emails = [one.email.lower() for one in people if one.email]
     if len(emails) != len(set(emails)):
-        raise Invalid(_("An e-mail address is listed twice."), field="people")
+        raise Invalid(_("An email address is listed twice."), field="people")
     problems = [{"line": line.number, "problems": line.problems} for line in lines if line.problems]
     if problems:
         first = next(line for line in lines if line.problems)
@@ -101,9 +106,7 @@ def _check_request(project: Project, people: Sequence[Invitee], days: int) -> No
 
 def _check_limits(project: Project, actor: User, people: Sequence[Invitee], *, by_mail: bool) -> None:
     if by_mail and not is_mail_set_up():
-        raise Refusal(
-            "mail_unavailable", _("This server sends no e-mail."), _("Hand out the links yourself.")
-        )
+        raise Refusal("mail_unavailable", _("This server sends no email."), _("Hand out the links yourself."))
     still_open = Invitation.objects.filter(project=project, state=InvitationState.OPEN).count()
     day = timezone.now() - timedelta(days=1)
     mailed = Invitation.objects.filter(made_by=actor, created_at__gt=day).exclude(
@@ -151,7 +154,7 @@ def _send_by_mail(rows: Sequence[Invitation]) -> None:
 
 @transaction.atomic
 def renew_link(*, project: Project, actor: User, invitation_id: int, version: int) -> Invitation:
-    """A new link for an open invitation; the one before ends. If it was sent by e-mail, so is the new one.
+    """A new link for an open invitation; the one before ends. If it was sent by email, so is the new one.
 
     version: of the link that is replaced; a second send returns the new one. Raises NotFound, Refusal
     "invitation_gone".
@@ -227,20 +230,31 @@ def accept_invitation(*, key: str, user: User) -> Invitation:
 
 @transaction.atomic
 def accept_with_new_account(
-    *, key: str, username: str, display_name: str, password: str, reading_languages: Collection[str] = ()
+    *,
+    key: str,
+    username: str,
+    display_name: str,
+    password: str,
+    reading_languages: Collection[str] = (),
+    language: str = "",
 ) -> User:
-    """Create an account with address and language of the invitation, and add it to the project.
+    """Create an account with the address of the invitation, and add it to the project.
 
+    language: of the pages, if the person has chosen one; "" for the invitation's.
     Raises Invalid, Refusal "invitation_gone", "username_taken", "email_taken".
     """
     row = _locked_invitation(key)
-    user, _plain = create_user(
-        username=username,
-        email=row.email,
-        display_name=display_name,
-        language=row.language,
-        password=password,
-    )
+    try:
+        user, _plain = create_user(
+            username=username,
+            email=row.email,
+            display_name=display_name,
+            language=language or row.language,
+            password=password,
+        )
+    except Refusal as refusal:
+        refusal.remedy = GUEST_REMEDIES.get(refusal.code, refusal.remedy)
+        raise
     if reading_languages:
         set_preferences(user=user, reading_languages=reading_languages)
     _accept(row, user)

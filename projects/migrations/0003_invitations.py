@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('expires_at', models.DateTimeField()),
                 ('accepted_at', models.DateTimeField(null=True)),
-                ('mail_state', models.CharField(blank=True, choices=[('', 'Not sent by e-mail'), ('waiting', 'E-mail waits to be sent'), ('sent', 'Sent by e-mail'), ('failed', 'E-mail could not be sent')], default='', max_length=7)),
+                ('mail_state', models.CharField(blank=True, choices=[('', 'Not sent by email'), ('waiting', 'Email waits to be sent'), ('sent', 'Sent by email'), ('failed', 'Email could not be sent')], default='', max_length=7)),
                 ('mail_attempts', models.PositiveSmallIntegerField(default=0)),
                 ('mail_due_at', models.DateTimeField(null=True)),
                 ('mail_error', models.CharField(blank=True, max_length=200)),

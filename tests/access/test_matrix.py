@@ -13,9 +13,20 @@ from django.db import transaction
 from django.test import Client, override_settings
 from pytest_django import DjangoDbBlocker
 
+from frontend.pages.errors import allowed_methods
 from tests.access.bodies import body_of
 from tests.access.needs import MEMBERS, WORLDS, Lines, Need
-from tests.access.people import ANNOTATOR, ANONYMOUS, COLLEAGUE, CONTROLLER, LEAVER, READER, ROLES, STRANGERS
+from tests.access.people import (
+    ANNOTATOR,
+    ANONYMOUS,
+    COLLEAGUE,
+    CONTROLLER,
+    LEAVER,
+    MANAGER,
+    READER,
+    ROLES,
+    STRANGERS,
+)
 from tests.access.routes import Operation, operations
 from tests.access.world import World, create_world
 from tests.module_rows import shared_rows
@@ -77,6 +88,23 @@ def test_every_operation_is_for_those_who_need_it(world: World, identity: str) -
                 shown = secrets_in(content, identity, need)
                 wrong += [f"{name}: {operation}: shows {word}" for word in shown]
     assert not wrong, "\n".join(["", *wrong])
+
+
+def test_pages_that_cannot_be_opened_are_known(world: World) -> None:
+    """A refused form leads back to its page only if that can be opened with GET."""
+    client = browser(world, MANAGER)
+    wrong, refusing = [], 0
+    for name, operation, _need in matrix():
+        if operation.is_api or not operation.is_safe:
+            continue
+        values = world.values_for(name, MANAGER)
+        response, _content = answer(client, operation, values)
+        is_refused = response.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+        refusing += is_refused
+        if is_refused and "GET" in allowed_methods(operation.address(values)):
+            wrong.append(f"{name}: {operation}")
+    assert not wrong
+    assert refusing > 50
 
 
 def matrix() -> Iterator[tuple[str, Operation, Need]]:

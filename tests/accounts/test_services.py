@@ -2,16 +2,19 @@
 
 import io
 import sys
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.contrib.auth.password_validation import validate_password
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from accounts import services
 from accounts.models import ApiToken, User
 from accounts.services import (
     MAX_LIVE_TOKENS,
@@ -28,6 +31,21 @@ from common.refusals import Invalid, NotAllowed, NotFound, Refusal
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
+
+
+@pytest.mark.parametrize("password", ["123", "correct horse battery"])
+def test_a_password_is_checked_once(monkeypatch: pytest.MonkeyPatch, password: str) -> None:
+    checked = []
+
+    def check(password: str, user: User) -> None:
+        checked.append(password)
+        validate_password(password, user)
+
+    monkeypatch.setattr(services, "validate_password", check)
+    refusal = pytest.raises(Invalid) if password == "123" else nullcontext()
+    with refusal:
+        create_user(username="nora", password=password)
+    assert checked == [password]
 
 
 @pytest.fixture

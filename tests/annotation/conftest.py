@@ -1,13 +1,16 @@
 """A labelling project and its people."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from accounts.models import User
 from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
+from annotation.tasks.models.work import Assignment, Task
 from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from projects.models import Project, Role
 
@@ -33,6 +36,24 @@ def imported(project: Project, count: int, utterances: int = 2) -> list[Dialogue
         for position in range(utterances)
     )
     return dialogues
+
+
+def assigned(tasks: Iterable[Task], people: Iterable[User], **fields: Any) -> list[Assignment]:
+    """An assignment of each task to each person, stored without claiming."""
+    rows = [
+        Assignment(
+            task=task,
+            project_id=task.project_id,
+            dialogue_id=task.dialogue_id,
+            annotator=person,
+            claim_id=uuid4(),
+            **{"lease_until": timezone.now(), **fields},
+        )
+        for task in tasks
+        for person in people
+        if task.dialogue_id is not None
+    ]
+    return Assignment.objects.bulk_create(rows)
 
 
 @pytest.fixture

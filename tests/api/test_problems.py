@@ -50,6 +50,7 @@ def test_a_page_sends_nothing_for_somebody_who_signed_in_later(ann: User, bob: U
     refused = problem_of(client.get("/api/v1/me/", headers={"X-Lapidary-User": str(ann.pk)}), 401)
     assert refused["code"] == "other_person"
     assert bob.shown_name in refused["detail"]
+    assert refused["name"] == bob.shown_name
 
 
 def test_a_revoked_token_stops_working_at_once(ann: User) -> None:

@@ -5,11 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Self
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from annotation.authoring.models import Turn
 from annotation.tasks.models.work import Assignment
 from dialogues.models import Utterance
+
+# How far the words of buttons are from the middle of their height, in pixels.
+OFF_CENTRE = """buttons => buttons.map((button) => {
+    const range = document.createRange();
+    range.selectNodeContents(button.querySelector("[data-text], :scope > span"));
+    const [box, words] = [button.getBoundingClientRect(), range.getBoundingClientRect()];
+    return (words.top + words.bottom - box.top - box.bottom) / 2;
+})"""
 
 
 def utterances(assignment: Assignment) -> list[str]:
@@ -25,6 +33,20 @@ def actions(assignment: Assignment) -> list[str]:
 
 def turns_sent(assignment: Assignment) -> int:
     return Turn.objects.filter(assignment=assignment).count()
+
+
+def hold_first(page: Page, address: str) -> list[Route]:
+    """Hold the first request to an address until the test continues it."""
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route(address, hold)
+    return held
 
 
 @dataclass(slots=True)
@@ -81,6 +103,11 @@ class Bench(Workbench):
         return self.page.locator("[data-note]")
 
     @property
+    def kept_words(self) -> Locator:
+        """Words that are not stored, each after whose they were."""
+        return self.page.locator("#notices [data-cause=aside] :is(b, q)")
+
+    @property
     def rows(self) -> Locator:
         return self.page.locator("#turns > .turn")
 
@@ -90,6 +117,17 @@ class Bench(Workbench):
 
     def shown_candidates(self) -> list[str]:
         return self.page.locator("#candidates [data-place] [data-text]").all_inner_texts()
+
+    def saves(self, text: str) -> Bench:
+        """Write, and wait until the server has the draft."""
+        self.type(text)
+        expect(self.note).to_contain_text("draft saved")
+        return self
+
+    def chooses_between(self, theirs: str, mine: str) -> Bench:
+        """Wait until the page asks which of two drafts counts."""
+        expect(self.notices.locator("q")).to_have_text([theirs, mine])
+        return self
 
     def stored(self, count: int) -> Bench:
         """Wait until so many turns are shown and none of them waits."""

@@ -50,7 +50,7 @@ def assess(project: Project) -> ScoringRun:
 
 
 def fill_judged(people: dict[str, Any]) -> tuple[ScoringRun, MetaEvaluation]:
-    """The scores of an assessor, and three evaluators beside people."""
+    """The scores of an assessor, and three evaluators compared with people."""
     project = judged_project(people["mara"], people["ann"], people["lina"])
     run = assess(project)
     others = [scored(project, name) for name in ("length", "random")]

@@ -121,6 +121,12 @@ class LabelBench(Workbench):
         """The assignment of the address."""
         return int(self.page.url.rstrip("/").rsplit("/", 1)[1])
 
+    def saves(self, *keys: str) -> LabelBench:
+        """Answer by these keys, and wait until the server has the draft."""
+        self.press(*keys)
+        expect(self.page.locator("#draft-state")).to_have_text("draft saved")
+        return self
+
     @property
     def active(self) -> Locator:
         return self.page.locator("[data-path][data-active]")

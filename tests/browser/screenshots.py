@@ -45,12 +45,17 @@ LAYOUT_PROBLEMS: Final = """() => {
   const isSeen = (one) => one.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const named = (one) => (one.textContent.trim() || one.outerHTML).slice(0, 60);
   const seen = (selector) => [...document.querySelectorAll(selector)].filter(isSeen);
+  const rightOf = (one) => one.getBoundingClientRect().right;
+  const widest = (pane) => [...pane.querySelectorAll("*")].reduce((a, b) => (rightOf(b) > rightOf(a) ? b : a));
   const problems = [];
   if (document.documentElement.scrollWidth > innerWidth) problems.push("wider than its window");
   const primary = seen("main .button.primary").filter((one) => !one.closest("[popover], dialog"));
   if (primary.length > 1) problems.push("several primary actions: " + primary.map(named).join(" | "));
   for (const one of seen(".tabs"))
     if (one.scrollWidth > one.clientWidth + 1) problems.push("tabs are cut: " + named(one));
+  const lists = innerWidth < 640 ? seen(".table-wrap:has(> .stacks)") : [];
+  for (const pane of [...seen(".pane, .pane-body"), ...lists])  // they clip or scroll: the window gets no wider
+    if (pane.scrollWidth > pane.clientWidth + 1) problems.push("wider than its pane: " + named(widest(pane)));
   for (const one of seen(".button, .badge, .tabs > *, th, td, label, h1, h2, legend, summary")) {
     if (one.clientWidth > 1 && getComputedStyle(one).overflowX !== "auto" && one.scrollWidth > one.clientWidth + 2)
       problems.push("does not fit: " + named(one));

@@ -33,6 +33,7 @@ class World:
     gold: int
     attempt: str
     sampled: str
+    decided_sample: str
     scored: str
     compared: str
     tagged: str
@@ -104,7 +105,7 @@ def label(page: Page) -> None:
     page.wait_for_timeout(800)
 
 
-def wait_for_editor(page: Page) -> None:
+def wait_until_ready(page: Page) -> None:
     page.wait_for_selector("html[data-ready]")
 
 
@@ -205,7 +206,8 @@ SHOTS: Final = [
     Shot("workbench", args=lambda w: (w.slug, w.open_assignment), act=open_keys, file="workbench-keys", whole=False),
     Shot("workbench", args=lambda w: (w.slug, w.vetoed_assignment), file="workbench-finished", whole=False),
     Shot("label", args=lambda w: (w.labelling, w.to_label), act=label, main=True, whole=False),
-    Shot("label", who="lina", args=lambda w: (w.labelling, w.to_confirm), file="label-confirm", whole=False),
+    Shot("label", who="lina", args=lambda w: (w.labelling, w.to_confirm), act=wait_until_ready,
+         file="label-confirm", whole=False),
     Shot("label", args=lambda w: (w.labelling, w.to_label), act=previous_submissions, file="label-previous",
          whole=False),
     Shot("label_next", who="carlos", args=lambda w: (w.labelling,), act=nothing_left, file="label-nothing",
@@ -219,6 +221,8 @@ SHOTS: Final = [
     Shot("accuracy", args=lambda w: ("quality",)),
     Shot("appeals", who="tina", args=lambda w: ("quality",)),
     Shot("sample", who="carlos", args=lambda w: (w.sampled, 1), act=judge_blind, main=True, whole=False),
+    Shot("sample", who="carlos", args=lambda w: (w.decided_sample, 1), act=wait_until_ready, file="sample-decided",
+         main=True, whole=False),
     Shot("dialogue", who="carlos", args=lambda w: ("disputes", w.decided), act=open_people, file="dialogue-labels",
          main=True),
     Shot("project", who="tina", args=lambda w: ("quality",), file="project-labelling"),
@@ -239,7 +243,7 @@ SHOTS: Final = [
     Shot("members", who="mara", args=lambda w: ("quality",), file="members-groups"),
     Shot("queue", args=lambda w: ("quality",), file="queue-labelling"),
     Shot("guidelines", args=lambda w: ("quality",), file="guidelines-labelling"),
-    Shot("schema", who="mara", args=lambda w: ("quality",), act=wait_for_editor, whole=False, main=True),
+    Shot("schema", who="mara", args=lambda w: ("quality",), act=wait_until_ready, whole=False, main=True),
     Shot("schema_version", args=lambda w: ("quality", 1)),
     Shot("disagreement", who="tina", args=lambda w: ("quality",)),
     Shot("statistics", who="mara", args=lambda w: ("helpdesk",), file="statistics-labels", main=True),
@@ -339,7 +343,7 @@ NO_PAGES: Final = {
         "statistics_download",
         "accuracy_file",
     ),
-    *("statistics_compute", "project_replan_undo"),
+    *("statistics_compute", "project_replan_undo", "import_language"),
     *("project_authoring", "project_labelling", "project_plan", "project_archive", "guidelines_preview"),
     *("project_deletion_cancel", "project_deletion_retry"),
     *("schema_yaml", "schema_version_yaml", "schema_preset", "schema_use"),
@@ -353,6 +357,7 @@ NO_PAGES: Final = {
         "round_group",
         "round_return",
         "round_seal",
+        "round_undo_acceptance",
         "round_undo_return",
     ),
     *("round_unseal", "appeal", "appeal_settle", "batch_boards_download"),

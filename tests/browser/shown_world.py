@@ -87,6 +87,7 @@ def fill_world() -> World:
         gold=gold,
         attempt=attempt,
         sampled=_sampled(people),
+        decided_sample=_decided_sample(people),
         scored=str(scored.pk),
         compared=str(compared.pk),
         tagged=str(tagged.pk),
@@ -184,6 +185,21 @@ def _sampled(people: dict[str, Any]) -> str:
         judge(
             controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(label))
         )
+    return sample.round.project.slug
+
+
+def _decided_sample(people: dict[str, Any]) -> str:
+    """A batch whose sample can no longer pass after one of its eight judgements."""
+    from annotation.batch_review.models import SampleItem
+    from annotation.batch_review.services.judgements import SentJudgement, judge
+    from tests.annotation.batch_review.conftest import diqad_answers
+    from tests.browser.test_sample_review import drawn
+
+    sample, carlos = drawn(
+        people["mara"], [2] * 8, slug="decided-sample", names=("ann", "carlos"), overall_percent=90
+    )
+    item = SampleItem.objects.filter(sample=sample).earliest("place")
+    judge(controller=carlos, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(0)))
     return sample.round.project.slug
 
 

@@ -32,7 +32,7 @@ def test_seven_rounds_by_keyboard_only(
     page = signs_in(ann)
     bench = Bench(page)
     page.goto("/")
-    bench.press("1")  # the project's next step: write
+    bench.press("n")  # the most urgent step: write
     page.wait_for_url("**/queue/")
     bench.press("n")
     page.wait_for_url("**/a/*/")
@@ -50,9 +50,9 @@ def test_seven_rounds_by_keyboard_only(
     asked = page.get_by_role("button", name="Finish anyway")  # a model may have said something twice
     expect(asked.or_(page.get_by_text("7 rounds, submitted."))).to_be_visible()
     if asked.is_visible():
-        bench.press("Enter")
+        bench.press("Tab", "Enter")
     expect(page.get_by_text("7 rounds, submitted.")).to_be_visible()
-    expect(page.locator("#today")).to_have_text("1 of 20 today")
+    expect(page.locator("#today")).to_have_text("1 of 20 dialogues today")
     written = Assignment.objects.get(annotator=ann)
     assert written.state == AssignmentState.SUBMITTED
     assert utterances(written) == bench.says()
@@ -203,8 +203,8 @@ def test_start_over_can_be_undone(
     bench.says_and_waits("My cat sheds all over the sofa.")
     bench.press("1").submit().stored(2)
     before = bench.says()
-    page.get_by_role("button", name="More", exact=True).click()
-    page.get_by_role("button", name="Start over").click()
+    start_over(bench)
+    page.get_by_role("dialog", name="Discard 2 turns?").get_by_role("button", name="Start over").click()
     expect(bench.rows).to_have_count(0)
     eventually(lambda: utterances(anns_assignment) == [], "the reset")
     page.get_by_role("button", name="Put back").click()
@@ -212,7 +212,46 @@ def test_start_over_can_be_undone(
     assert utterances(anns_assignment) == bench.says() == before
 
 
-def test_save_for_later_and_take_up_again(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
+@pytest.mark.parametrize("key", ["Escape", "Enter"])
+def test_start_over_asks_first_and_the_first_key_keeps_the_turns(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, key: str
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits("My cat sheds all over the sofa.")
+    question = page.get_by_role("dialog", name="Discard 1 turn?")
+    start_over(bench)
+    expect(question).to_be_visible()
+    bench.press(key)
+    expect(question).to_be_hidden()
+    more = page.get_by_role("button", name="More", exact=True)
+    expect(more).to_be_focused()
+    assert bench.says() == ["My cat sheds all over the sofa."]
+    bench.press("Enter", "Tab", "Tab", "Enter")  # the menu again, its second line
+    expect(question).to_be_visible()
+    bench.press("Tab", "Enter")
+    expect(bench.rows).to_have_count(0)
+    expect(more).to_be_focused()
+
+
+def test_an_empty_dialogue_is_started_over_without_a_question(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment)
+    with page.expect_response("**/reset/"):
+        start_over(bench)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def start_over(bench: Bench) -> None:
+    bench.page.get_by_role("button", name="More", exact=True).click()
+    bench.page.get_by_role("button", name="Start over…").click()
+
+
+def test_saved_work_is_looked_at_and_resumed_by_the_next_turn(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
     bench.says_and_waits("My cat sheds all over the sofa.")
@@ -223,6 +262,9 @@ def test_save_for_later_and_take_up_again(anns_assignment: Assignment, ann: User
     bench.press("r")
     page.wait_for_url("**/a/*/")
     bench.ready()
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.SAVED
+    bench.says_and_waits("She is white, and the sofa is black.")
     anns_assignment.refresh_from_db()
     assert anns_assignment.state == AssignmentState.ACTIVE
 
@@ -290,7 +332,7 @@ def test_unsent_words_are_not_left_behind_by_finishing(
     bench.says_and_waits("One.")
     bench.says_and_waits("Two.")
     bench.type("Thr").press("Control+Shift+Enter")
-    expect(bench.note).to_contain_text("There are unsent words in the input.")
+    expect(bench.note).to_contain_text("The input still holds unsent text.")
     bench.press("Escape", "Control+Shift+Enter")
     expect(page.get_by_text("1 round, submitted.")).to_be_visible()
 
@@ -304,6 +346,21 @@ def test_finishing_too_early_says_how_much_is_missing(
     expect(bench.note).to_contain_text("2 more rounds, then it can be finished.")
 
 
+def test_finish_is_seen_from_the_first_turn_on_and_says_when_it_comes(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    finish = bench.page.locator("#finish")
+    expect(finish).to_be_visible()
+    expect(finish).to_have_attribute("aria-disabled", "true")
+    expect(finish).to_have_attribute("title", "After 7 rounds")
+    finish.click(force=True)  # it is off, and answers all the same
+    expect(bench.note).to_contain_text("7 more rounds, then it can be finished.")
+    bench.page.set_viewport_size({"width": 390, "height": 780})
+    expect(finish).to_be_hidden()
+    expect(bench.page.locator("#round")).to_have_text("Round 1 of 7")
+
+
 def test_the_server_counts_dialogues_handed_in_today(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Callable[..., object]
 ) -> None:
@@ -315,11 +372,11 @@ def test_the_server_counts_dialogues_handed_in_today(
     for browser in (page, other):  # both hand in the same one
         bench = Bench(browser).press("Control+Shift+Enter")
         expect(browser.locator("#finished")).to_be_visible()
-        expect(browser.locator("#today")).to_have_text("1 of 20 today")
+        expect(browser.locator("#today")).to_have_text("1 of 20 dialogues today")
     expect(bench.page.locator("#candidates")).to_be_hidden()
     bench.page.locator("#take-back").click()
     expect(bench.page.locator("#candidates")).to_be_visible()
-    expect(bench.page.locator("#today")).to_have_text("0 of 20 today")
+    expect(bench.page.locator("#today")).to_have_text("0 of 20 dialogues today")
 
 
 def test_a_vetoed_dialogue_says_why_and_offers_no_way_back(
@@ -353,5 +410,7 @@ def test_warnings_before_finishing_can_be_overridden(
     expect(page.locator("#composer .primary")).to_have_id("finish")
     bench.press("Control+Shift+Enter")
     expect(bench.notices).to_contain_text("Utterance 4 contains letters of another script.")
-    bench.press("Enter")  # "Finish anyway" has the focus
+    bench.press("Enter")  # pressed as after other dialogues, it decides nothing
+    expect(page.get_by_role("button", name="Finish anyway")).to_be_visible()
+    bench.press("Tab", "Enter")
     expect(page.get_by_text("7 rounds, submitted.")).to_be_visible()

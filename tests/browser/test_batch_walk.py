@@ -99,7 +99,7 @@ def judges_blind(page: Page, items: list[SampleItem]) -> None:
     """Every label is right but the first twelve; the first one gets a reason."""
     for place, item in enumerate(items):
         shows(page, place)
-        press(page, "n", KEYS[0 if place < WRONG else int(item.label)], "Control+Enter")
+        press(page, KEYS[0 if place < WRONG else int(item.label)], "Control+Enter")
         page.wait_for_selector("#comparison:not([hidden])")
         if place == 0:
             press(page, "Alt+n")

@@ -143,7 +143,9 @@ def test_a_long_wait_says_what_is_known(
     status = page.locator("[data-status]")
     expect(status).to_contain_text("Waiting for the model")
     CandidateRequest.objects.update(wanted_at=timezone.now() - timedelta(seconds=8))
-    expect(status).to_contain_text("Taking longer than usual: 1 worker is there and has not begun it yet")
+    expect(status).to_contain_text(
+        "Taking longer than usual: 1 worker is running but has not started on them yet"
+    )
     lost.delete()
     cache.clear()
     expect(page.locator("[data-message]")).to_contain_text("No worker is running")

@@ -48,9 +48,22 @@ def test_a_file_is_looked_into_sent_and_its_refused_row_named(page: Page, file: 
     expect(page.locator(".refused tbody td").first).to_have_text("3")
     with page.expect_download() as table:
         page.get_by_role("link", name="All as CSV").click()
-    assert "This is not JSON" in table.value.path().read_text()
+    assert "a double quotation mark is missing before “broken”" in table.value.path().read_text()
     page.get_by_role("link", name="See the dialogues").click()
     expect(page.locator(".opening")).to_have_count(2)
+
+
+def test_refused_rows_fit_a_phone_in_chinese(page: Page, file: Path, eric: User) -> None:
+    page.set_input_files("[name=file]", file)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".refused tbody tr")).to_have_count(1)
+    eric.language = "zh-hans"
+    eric.save()
+    page.set_viewport_size({"width": 390, "height": 740})
+    page.reload()
+    rows = page.locator(".table-wrap:has(> .refused)")
+    expect(rows).to_contain_text("英文双引号")
+    assert rows.evaluate("rows => rows.scrollWidth <= rows.clientWidth")
 
 
 def test_an_excel_file_is_previewed_and_imported(page: Page, tmp_path: Path) -> None:
@@ -147,7 +160,7 @@ def test_a_late_answer_about_another_format_is_not_shown(page: Page, file: Path)
     page.set_input_files("[name=file]", file)
     page.select_option("[name=format]", "csv")
     expect(page.locator("#import-preview .alert")).to_contain_text("dialogue_id")
-    with page.expect_response(lambda answer: answer.url.endswith("format=guess")):
+    with page.expect_response(lambda answer: "format=guess" in answer.url):
         held[0].continue_()
     page.wait_for_timeout(100)
     expect(page.locator("#import-preview .alert")).to_contain_text("dialogue_id")
@@ -180,6 +193,15 @@ def test_without_a_connection_nothing_is_lost(page: Page, file: Path) -> None:
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_text("Imported, except for the rows below.")).to_be_visible()
     assert Dialogue.objects.count() == 2
+
+
+def test_an_upload_says_that_the_whole_server_is_unreachable(page: Page, file: Path) -> None:
+    page.set_input_files("[name=file]", file)
+    expect(page.locator("#import-preview li").first).to_be_visible()
+    page.route("**/*", lambda route: route.abort())
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator("[data-problem]")).to_contain_text("The server could not be reached")
+    expect(page.get_by_role("button", name="Import")).to_be_enabled()
 
 
 def test_an_export_says_what_leaves_runs_and_is_downloaded(page: Page, project: Project, file: Path) -> None:

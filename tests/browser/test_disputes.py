@@ -96,7 +96,7 @@ def test_missing_answers_get_the_focus_first_and_the_reason_last(mara: User, sig
     page.goto(f"/p/{project.slug}/disputes/{task.pk}/")
     ready(page)
     press(page, "Control+Enter")
-    expect(page.locator("[data-path=CS]")).to_contain_text("This has to be answered first.")
+    expect(page.locator("[data-path=CS]")).to_contain_text("Please answer this question.")
     press(page, "4", "2", "Control+Enter")
     expect(page.locator("#reason")).to_be_focused()
     page.keyboard.type("Half written")

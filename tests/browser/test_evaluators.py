@@ -72,7 +72,7 @@ def test_train_an_assessor_see_its_report_and_put_it_to_work(
     page.get_by_role("button", name="Start the training").click()
     expect(page.get_by_role("heading", name="Training 1")).to_be_visible()
     expect(page.get_by_text("is ready.")).to_be_visible(timeout=TRAINS_MS)
-    page.get_by_role("link", name="To the model").click()
+    page.get_by_role("link", name="Open the model").click()
     expect(page.get_by_text("Which model agrees best with people?")).to_be_visible()
     expect(page.locator("#metrics tbody tr")).to_have_count(3)
     expect(page.locator("#metrics tbody th").first).to_have_text("gru")

@@ -1,30 +1,38 @@
 """Labelling dialogues by keyboard: what is pressed, what is shown, what is stored."""
 
+import re
 from collections.abc import Callable
+from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from accounts.models import User
-from annotation.labelling.models.labels import FinalLabel, Stage, Submission
+from annotation.labelling.models.labels import FinalLabel, Schema, Stage, Submission
 from annotation.labelling.services.resolution import decide_dispute
 from annotation.labelling.services.submissions import SentLabels, serve, submit_labels
-from annotation.tasks.models.work import Assignment, AssignmentState, TaskState
+from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
 from annotation.tasks.services.assignment import save_for_later
 from annotation.tasks.services.claiming import claim_next_task
+from common import clock
 from dialogues.models import Utterance
 from frontend.ui.icons import ICONS
+from projects.models import Project
+from tests.annotation.conftest import assigned
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import (
+    SPEAKERS,
     LabelBench,
     annotator,
     labelling_project,
     planned,
+    said_by,
     stored,
     with_dialogues,
     with_schema,
 )
+from tests.processes import wait_until
 from tests.sizes import DIALOGUES_BY_KEYBOARD
 
 Eventually = Callable[[Callable[[], bool], str], None]
@@ -97,7 +105,7 @@ def test_dialogues_by_keyboard_only(
     for submission in stored(ann):
         assert submission.answers == answers
         assert submission.stage == Stage.LABEL
-    expect(bench.nothing).to_contain_text({"en": "done", "zh-hans": "完成"}[language])
+    expect(bench.nothing).to_contain_text({"en": "nothing more for you", "zh-hans": "没有更多"}[language])
 
 
 def test_the_next_dialogue_lies_ready_and_is_shown_at_once(mara: User, signs_in: SignedIn) -> None:
@@ -110,20 +118,50 @@ def test_the_next_dialogue_lies_ready_and_is_shown_at_once(mara: User, signs_in:
     bench.press("2")
     bench.page.route("**/submissions/", lambda route: None)  # the server never answers
     bench.submit()
-    assert bench.shown != first
+    bench.goes_on_from(first)
     bench.asks("verify")
 
 
 def test_a_missing_answer_is_named_and_gets_the_focus(mara: User, signs_in: SignedIn) -> None:
     project = planned("diqad", mara)
     bench = LabelBench.open(signs_in(annotator("ann", project)), project)
-    expect(bench.task).to_have_text("2 answers left")
+    expect(bench.task).to_have_text("2 questions to answer")
     bench.press("ArrowDown", "1").submit()
     bench.asks("verify")
-    expect(bench.answer("verify")).to_contain_text("This has to be answered first.")
+    expect(bench.answer("verify")).to_contain_text("Please answer this question.")
     bench.press("n").submit()
     bench.asks("reasons_1")
-    expect(bench.answer("reasons_1")).to_contain_text("This has to be answered first.")
+    expect(bench.answer("reasons_1")).to_contain_text("Please answer this question.")
+
+
+TWO_OPTIONS = [{"value": n, "text": {"en": f"Option {n}", "zh": f"选项 {n}"}} for n in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("question", "keys"),
+    [
+        ({"kind": "choices", "options": TWO_OPTIONS}, ["1"]),
+        ({"kind": "choice", "options": TWO_OPTIONS}, ["1"]),
+        ({"kind": "scale", "options": TWO_OPTIONS}, ["1"]),
+        ({"kind": "slider"}, ["7"]),
+        ({"kind": "text"}, ["x"]),
+    ],
+    ids=["choices", "choice", "scale", "slider", "text"],
+)
+def test_what_was_missing_is_no_longer_named_once_it_is_answered(
+    question: dict[str, Any], keys: list[str], mara: User, signs_in: SignedIn
+) -> None:
+    project = labelling_project("diqad", mara)
+    text = {"en": "How?", "zh": "怎样？"}
+    with_schema(project, [{"key": "q", "scope": "dialogue", "text": text, **question}])
+    with_dialogues(project, [[("a", "Hello.")]])
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    problem = bench.page.locator(".question-problem")
+    bench.submit()
+    expect(problem).to_have_count(1)
+    bench.press(*keys)
+    expect(bench.task).to_have_text("Everything is answered; you can submit.")
+    expect(problem).to_have_count(0)
 
 
 def test_moving_clearing_and_changing(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
@@ -132,12 +170,28 @@ def test_moving_clearing_and_changing(mara: User, signs_in: SignedIn, eventually
     bench = LabelBench.open(signs_in(ann), project)
     bench.press("y").asks("quality").press("k").asks("verify").press("Delete")
     expect(bench.answer("verify").locator("[aria-pressed=true]")).to_have_count(0)
-    bench.press("n", "0").asks("reasons_0").press("1", "c", "1", "Enter").press("ArrowUp").asks("reasons_0")
+    bench.press("n", "0").asks("reasons_0").press("1", "c", "Enter").press("ArrowUp").asks("reasons_0")
     bench.press("ArrowUp", "2")
     expect(bench.answer("reasons_0")).to_be_hidden()
     bench.press("ArrowUp").asks("quality").press("0").submit()  # what was chosen for 0 comes back with it
     eventually(lambda: len(stored(ann)) == 1, "the submission")
     assert stored(ann)[0].answers["dialogue"] == {"verify": 0, "quality": 0, "reasons_0": ["none"]}
+
+
+def test_no_reason_and_a_reason_replace_each_other(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project)
+    bench.press("n", "0").asks("reasons_0")
+    chosen = bench.answer("reasons_0").locator("[aria-pressed=true]")
+    none = bench.answer("reasons_0").get_by_role("button", name="None")
+    bench.press("1", "2")
+    expect(chosen).to_have_count(2)
+    none.click()
+    expect(chosen).to_have_text(re.compile("None"))
+    bench.press("1")
+    expect(chosen).to_have_text(re.compile("No answer"))
+    bench.press("Control+z")
+    expect(chosen).to_have_text(re.compile("None"))
 
 
 def test_the_mouse_works_everywhere(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
@@ -232,10 +286,16 @@ def test_a_submission_before_the_minimum_time_waits_and_can_be_cancelled(
     bench = LabelBench.open(signs_in(ann), project)
     expect(bench.page.locator("#floor")).to_contain_text("At least 3 s")
     first = bench.shown
-    bench.press("n", "2").submit()
-    expect(bench.page.locator("#submit")).to_contain_text("Submits in 0:0")
+    bench.press("n", "2")
+    button = bench.page.locator("#submit")
+    before = button.bounding_box()
+    bench.submit()
+    expect(bench.task).to_contain_text("Submits in 0:0")
+    expect(bench.task).not_to_contain_text("you can submit")
+    assert button.bounding_box() == before
     bench.press("Escape")
-    expect(bench.page.locator("#submit")).not_to_contain_text("Submits in")
+    expect(bench.task).to_have_text("Everything is answered; you can submit.")
+    expect(bench.page.locator("#skip")).to_be_visible()
     bench.submit()
     bench.goes_on_from(first)
     eventually(lambda: len(stored(ann)) == 1, "the submission, after its time")
@@ -280,6 +340,12 @@ def test_previous_submissions_are_listed_and_reopened(
     expect(sheet.locator("li")).to_have_count(1)
     opening = Utterance.objects.get(dialogue__assignments=first, position=0).text
     expect(sheet.locator("[data-opening]")).to_have_text(opening)
+    expect(sheet.locator("[data-answers]")).to_contain_text(re.compile(r"verify: .+ · quality: .+"))
+    expect(sheet.locator("[data-revision]")).to_be_hidden()
+    tops = [sheet.locator(part).bounding_box() for part in ("time", "button:has-text('Open')")]
+    assert all(tops)
+    (time, button) = [(box["y"], box["y"] + box["height"]) for box in tops if box]
+    assert button[0] < sum(time) / 2 < button[1]  # on one line
     sheet.get_by_role("button", name="Open").click()
     expect(bench.page.locator("#stage")).to_have_text("Revise")
     assert bench.shown == first
@@ -293,6 +359,161 @@ def test_skipping_with_a_reason_opens_the_next_dialogue(mara: User, signs_in: Si
     bench.asks_to_skip().press("2", "Enter")
     bench.goes_on_from(first)
     assert Assignment.objects.get(pk=first).state == AssignmentState.RELEASED
+
+
+def labelled_differently(mara: User) -> tuple[Project, User, User]:
+    """A dialogue that ann finds incomplete and bob good, so that both have to confirm."""
+    project = planned("diqad", mara, count=3, overlap=2)
+    ann, bob = annotator("ann", project), annotator("bob", project)
+    for person, given in ((ann, {"quality": 1, "reasons_1": ["incomplete"]}), (bob, {"quality": 2})):
+        claimed = claim_next_task(annotator=person, project=project, claim_id=uuid4())
+        serve(assignment=claimed)
+        answers = {"dialogue": {"verify": 0, **given}, "utterances": {}}
+        labels = SentLabels(id=uuid4(), schema=1, answers=answers)
+        submit_labels(annotator=person, assignment_id=claimed.pk, sent=labels)
+    return project, ann, bob
+
+
+def test_whoever_takes_the_other_answer_sees_and_takes_its_reason(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project, _ann, bob = labelled_differently(mara)
+    bench = LabelBench.open(signs_in(bob), project)
+    bench.press("Alt+c").asks("quality")
+    expect(bench.answer("reasons_1")).to_be_hidden()
+    bench.press("t").asks("reasons_1")
+    expect(bench.answer("reasons_1").locator(".theirs")).to_contain_text("The other answer: Incomplete")
+    bench.press("t").submit()
+    taken = {"verify": 0, "quality": 1, "reasons_1": ["incomplete"]}
+    eventually(lambda: [row.answers["dialogue"] for row in stored(bob)] == [taken], "the confirmation")
+
+
+@pytest.mark.parametrize(("preset", "shown"), [("diqad", ["用户", "助手"]), ("dch", ["客户", "客服"])])
+def test_well_known_roles_are_shown_in_the_language_of_the_reader(
+    preset: str, shown: list[str], mara: User, signs_in: SignedIn
+) -> None:
+    said = [*said_by(preset, utterances=4), ("Zhao Yi", "Hello.")]
+    project = with_dialogues(labelling_project(preset, mara), [said])
+    ann = annotator("ann", project)
+    for language, first, second in (("en", *SPEAKERS[preset]), ("zh-hans", *shown)):
+        User.objects.filter(pk=ann.pk).update(language=language)
+        bench = LabelBench.open(signs_in(User.objects.get(pk=ann.pk)), project)
+        names = bench.turns.locator(".turn-speaker").all_inner_texts()
+        assert list(dict.fromkeys(names)) == [first, second, "Zhao Yi"]
+
+
+def test_confirmations_are_offered_as_soon_as_the_page_is_loaded(mara: User, signs_in: SignedIn) -> None:
+    project, ann, _bob = labelled_differently(mara)
+    bench = LabelBench.open(signs_in(ann), project)
+    button = bench.page.locator("header [data-confirm]")
+    expect(button).to_have_text("1 to confirm")
+    bench.press("Alt+c")
+    expect(bench.page.locator("#stage")).to_have_text("Confirm")
+
+
+def test_more_confirmations_than_a_page_of_the_api_are_all_counted(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=51)
+    ann = annotator("ann", project)
+    Task.objects.filter(project=project).update(state=TaskState.CONFIRMING, open_slots=0)
+    tasks = Task.objects.filter(project=project)
+    assigned(tasks, [ann], state=AssignmentState.SUBMITTED, submitted_at=clock.now())
+    bench = LabelBench.open(signs_in(ann), project)
+    expect(bench.nothing).to_be_visible()
+    expect(bench.page.locator("header [data-confirm]")).to_have_text("51 to confirm")
+
+
+@pytest.mark.parametrize("leaves", ["reload", "close", "link", "sign out"])
+def test_a_submission_that_waits_for_its_time_is_sent_by_whoever_leaves(
+    mara: User, signs_in: SignedIn, eventually: Eventually, leaves: str
+) -> None:
+    project = planned("diqad", mara, count=3, min_seconds=6)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.shown
+    bench.press("n", "2").submit()
+    expect(bench.task).to_contain_text("Submits in 0:0")
+    page = bench.page
+    if leaves == "reload":
+        bench.reload()
+        assert bench.asks("verify").shown != first
+    elif leaves == "close":
+        page.close()
+        page = bench.page.context.new_page()
+        page.goto("/")
+    elif leaves == "link":
+        page.locator(".bar-project a").click()
+        page.wait_for_url("**/queue/")
+    else:
+        page.locator(".user-button").click()
+        page.locator("#user-menu").get_by_role("button", name="Sign out").click()
+        expect(page.locator("#sign-out")).to_contain_text("1 piece of your work")
+        page.get_by_role("button", name="Stay signed in").click()
+    wait_until(lambda: len(stored(ann)) == 1, 20, "the submission, after its time")
+    assert stored(ann)[0].assignment_id == first
+
+
+def test_answers_sent_by_leaving_do_not_hide_newer_ones(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=3, min_seconds=4)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.shown
+    bench.press("n", "2").submit()
+    bench.page.locator(".bar-project a").click()
+    bench.page.wait_for_url("**/queue/")
+    wait_until(lambda: len(stored(ann)) == 1, 20, "the submission, after its time")
+    newer = {"dialogue": {"verify": 1, "quality": 2}, "utterances": {}}
+    sent = SentLabels(id=uuid4(), schema=1, answers=newer, note="On the phone.")
+    submit_labels(annotator=ann, assignment_id=first, sent=sent)
+    bench = LabelBench.open(bench.page, project, first)
+    expect(bench.note).to_have_value("On the phone.")
+    expect(bench.answer("verify").locator("[aria-pressed=true]")).to_contain_text("yes")
+
+
+def test_a_dialogue_that_was_just_sent_is_not_put_back_when_another_is_opened(
+    mara: User, signs_in: SignedIn
+) -> None:
+    """The next dialogue needs questions that the page has yet to fetch, so the one that was sent is still shown."""
+    project = planned("diqad", mara, count=4)
+    ann = annotator("ann", project)
+    earlier = claim_next_task(annotator=ann, project=project, claim_id=uuid4())
+    serve(assignment=earlier)
+    answers = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
+    submit_labels(
+        annotator=ann, assignment_id=earlier.pk, sent=SentLabels(id=uuid4(), schema=1, answers=answers)
+    )
+    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
+    sent = bench.shown
+    with_schema(project, Schema.objects.get(project=project).content["questions"])
+    bench.press("n").with_ahead()
+    ahead = Assignment.objects.filter(annotator=ann).latest("pk").pk
+    bench.page.route("**/submissions/", lambda route: route.fulfill(status=502))
+    held: list[Route] = []
+    bench.page.route("**/schemas/2/", lambda route: held.append(route))
+    bench.press("2").submit().press("Control+Shift+p")
+    bench.page.locator("#previous").get_by_role("button", name="Open").click()
+    bench.page.wait_for_timeout(500)
+    for route in held:
+        route.continue_()
+    bench.page.unroute("**/schemas/2/")
+    bench.goes_on_from(sent)
+    expect(bench.page.locator("#stage")).to_have_text("Revise")
+    assert bench.shown == earlier.pk
+    bench.submit().goes_on_from(earlier.pk)  # nothing was changed
+    assert bench.shown == ahead
+
+
+def test_a_message_about_one_dialogue_leaves_with_it(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=3)
+    bench = LabelBench.open(signs_in(annotator("ann", project), **ROUTED), project)
+    first = bench.press("n").with_ahead().shown
+    failing = "**/save/"
+    bench.page.route(failing, lambda route: route.fulfill(status=502))
+    bench.press("Control+s")
+    expect(bench.notices).to_contain_text("Nothing was changed")
+    bench.press("2").submit().goes_on_from(first)
+    expect(bench.notices).to_be_empty()
 
 
 def test_skip_pressed_twice_leaves_one_dialogue(

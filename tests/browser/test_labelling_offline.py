@@ -5,17 +5,20 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from accounts.models import User
 from annotation.labelling.models.labels import Submission
 from annotation.labelling.services.drafts import save_label_draft
+from annotation.labelling.services.submissions import SentLabels, skip_task, submit_labels
 from annotation.tasks.models.work import Assignment
+from annotation.tasks.services.assignment import save_for_later
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import LabelBench, annotator, drafted, planned, stored, with_schema
 from tests.browser.test_composing import press_enter
+from tests.processes import wait_until
 
 Eventually = Callable[[Callable[[], bool], str], None]
 CLAIM = "**/labelling/claim/"
@@ -26,6 +29,13 @@ CHANGE_KEPT = """async (change) => {
     const was = await (await kept.match(key)).json();
     await kept.put(key, new Response(JSON.stringify({ ...was, ...change })));
   }
+}"""
+IS_KEPT = "async (id) => await caches.match(`/api/v1/labelling/${id}/`) !== undefined"
+KEEP_PICTURE = """async () => {
+  const picture = new OffscreenCanvas(3, 2);
+  picture.getContext("2d").fillRect(0, 0, 3, 2);
+  const kept = await caches.open("lapidary");
+  await kept.put("/static/picture.png", new Response(await picture.convertToBlob({ type: "image/png" })));
 }"""
 HIGH = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
 
@@ -41,6 +51,11 @@ def with_one_ready(
     return project, ann, bench
 
 
+def wait_until_kept(page: Page, assignment: int, *, is_kept: bool = True) -> None:
+    """wait_for_function would take the promise of an asynchronous function for its answer."""
+    wait_until(lambda: page.evaluate(IS_KEPT, assignment) == is_kept, 10, f"kept: {is_kept}")
+
+
 def claim_and_lose(route: Route) -> None:
     """The server carries it out, and its answer is lost."""
     route.fetch()
@@ -50,10 +65,8 @@ def claim_and_lose(route: Route) -> None:
 def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
-    project = planned("diqad", mara, count=4)
-    ann = annotator("ann", project)
-    bench = LabelBench.open(signs_in(ann), project).kept_for_offline()
-    bench.press("n").with_ahead()
+    _project, ann, bench = with_one_ready(mara, signs_in, 4)
+    bench.kept_for_offline()
     first = bench.shown
     bench.page.context.set_offline(True)
     bench.press("2").submit()
@@ -77,6 +90,25 @@ def test_two_submissions_offline_survive_a_reload_and_arrive_once_in_order(
     expect(bench.badge).to_be_hidden()
 
 
+def test_the_count_is_right_again_when_what_an_offline_reload_forgot_is_stored(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    _project, ann, bench = with_one_ready(mara, signs_in, 6)
+    bench.kept_for_offline()
+    first = bench.shown
+    bench.press("2").submit().goes_on_from(first)
+    eventually(lambda: len(stored(ann)) == 1, "the first")
+    bench.press("n").with_ahead()
+    bench.page.context.set_offline(True)
+    bench.press("2").submit()
+    expect(bench.notices).to_contain_text("No connection.")
+    bench.reload()
+    bench.press("n", "2").submit()
+    bench.page.context.set_offline(False)
+    eventually(lambda: len(stored(ann)) == 3, "all")
+    expect(bench.page.locator("#progress")).to_have_text("3 of 6 labelled")
+
+
 def test_answers_that_a_page_could_not_write_to_disk_before_it_went_away_are_sent_by_the_next(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
@@ -87,7 +119,7 @@ def test_answers_that_a_page_could_not_write_to_disk_before_it_went_away_are_sen
     first = bench.press("n").with_ahead().shown
     bench.page.evaluate("IDBDatabase.prototype.transaction = () => ({ objectStore: () => ({ add() {} }) })")
     bench.press("2").submit()
-    assert bench.shown != first
+    bench.goes_on_from(first)
     bench.reload()
     eventually(lambda: len(stored(ann)) == 1, "what the first page could not write")
     assert [(submission.assignment_id, submission.answers) for submission in stored(ann)] == [(first, HIGH)]
@@ -226,6 +258,20 @@ def test_a_claim_of_a_submitted_dialogue_is_replaced_by_another(
     bench.asks("verify")
 
 
+def test_a_claim_of_a_dialogue_that_was_skipped_elsewhere_is_replaced_by_another(
+    mara: User, signs_in: SignedIn
+) -> None:
+    _project, ann, bench = with_one_ready(mara, signs_in, 3)
+    first = bench.shown
+    skipped = Assignment.objects.filter(annotator=ann).latest("pk")
+    skip_task(annotator=ann, assignment_id=skipped.pk, reason="On the phone.")
+    bench.reload()
+    with bench.page.expect_response(CLAIM):  # the one of before the reload again
+        bench.press("2")
+    bench.submit().goes_on_from(first)
+    assert bench.shown != skipped.pk
+
+
 def test_a_cached_page_counts_later_submissions(mara: User, signs_in: SignedIn) -> None:
     _project, _ann, bench = with_one_ready(mara, signs_in, 4, **ROUTED)
     first = bench.shown
@@ -234,10 +280,10 @@ def test_a_cached_page_counts_later_submissions(mara: User, signs_in: SignedIn) 
     bench.press("2").submit().goes_on_from(first)
     bench.page.route("**/label/*/", lambda route: route.fulfill(response=kept))
     bench.reload()
-    expect(bench.page.locator("#progress")).to_have_text("1 of 4")
+    expect(bench.page.locator("#progress")).to_have_text("1 of 4 labelled")
     bench.page.unroute("**/label/*/")
     bench.reload()
-    expect(bench.page.locator("#progress")).to_have_text("0 of 4")
+    expect(bench.page.locator("#progress")).to_have_text("0 of 4 labelled")
 
 
 def test_offline_work_keeps_the_time_floor(mara: User, signs_in: SignedIn, eventually: Eventually) -> None:
@@ -320,11 +366,10 @@ def test_two_devices_disagree_and_the_person_chooses(
     ann = annotator("ann", project)
     desk = LabelBench.open(signs_in(ann), project)
     phone = LabelBench.open(signs_in(ann), project, desk.shown)
-    desk.press("y")
-    expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
+    desk.saves("y")
     phone.press("n")
     expect(phone.notices).to_contain_text("changed in another tab or on another device")
-    phone.notices.get_by_role("button", name="Take the ones there").click()
+    phone.notices.get_by_role("button", name="Use the other answers").click()
     expect(phone.answer("verify").locator("[aria-pressed=true]")).to_contain_text("yes")
     own = Assignment.objects.get(pk=desk.shown)
     assert drafted(own)["dialogue"] == {"verify": 1}
@@ -340,15 +385,14 @@ def test_a_choice_between_answers_holds_for_its_dialogue_only(
     desk = LabelBench.open(signs_in(ann), project)
     first = desk.shown
     phone = LabelBench.open(signs_in(ann), project, first)
-    desk.press("y")
-    expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
+    desk.saves("y")
     phone.press("n", "2").submit()
     expect(phone.notices).to_contain_text("changed in another tab or on another device")
-    expect(phone.page.locator("#submit")).not_to_contain_text("Submits in")
+    expect(phone.task).not_to_contain_text("Submits in")
     phone.page.wait_for_timeout(6_000)  # the shortest time for a dialogue, and more
     assert (phone.shown, stored(ann)) == (first, [])
     phone.submit()
-    expect(phone.page.locator("#toasts")).to_contain_text("choose which answers count first")
+    expect(phone.page.locator("#toasts")).to_contain_text("first choose which answers count")
     phone.notices.get_by_role("button", name="Keep these").click()
     phone.submit().goes_on_from(first)
     expect(phone.notices).not_to_contain_text("another tab")
@@ -407,7 +451,7 @@ def test_a_submission_undone_offline_is_stored_as_it_was_sent_last(
     first = bench.shown
     bench.page.context.set_offline(True)
     bench.press("2").submit()
-    assert bench.shown != first
+    bench.goes_on_from(first)
     bench.press("Control+z")
     bench.page.wait_for_function("shown => location.pathname.includes(`/${shown}/`)", arg=first)
     bench.press("ArrowUp").press("ArrowUp").asks("verify")
@@ -450,3 +494,112 @@ def test_options_are_not_chosen_by_the_digits_of_an_input_method(mara: User, sig
     digit = {"key": "2", "code": "Digit2", "windowsVirtualKeyCode": 229}
     input_method.send("Input.dispatchKeyEvent", {"type": "rawKeyDown", **digit})
     expect(bench.answer("quality").locator("[aria-pressed=true]")).to_have_count(0)
+
+
+def test_a_skipped_dialogue_does_not_come_back_with_a_page_from_the_cache(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project).kept_for_offline()
+    skipped = bench.shown
+    bench.asks_to_skip().press("2", "Enter").goes_on_from(skipped)
+    second = bench.shown
+    bench.page.context.set_offline(True)
+    bench.press("n", "2").submit()
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
+    bench.reload()
+    expect(bench.nothing).to_contain_text("1 submission waits here and is not lost.")
+    bench.page.context.set_offline(False)
+    eventually(lambda: [row.assignment_id for row in stored(ann)] == [second], "the submission")
+
+
+def test_dialogues_that_the_person_no_longer_holds_leave_the_browser(mara: User, signs_in: SignedIn) -> None:
+    _project, ann, bench = with_one_ready(mara, signs_in, 2)
+    bench.kept_for_offline()
+    ahead = Assignment.objects.filter(annotator=ann).latest("pk")
+    wait_until_kept(bench.page, ahead.pk)  # it is written after it lies ready
+    skip_task(annotator=ann, assignment_id=ahead.pk, reason="On the phone.")
+    bench.reload()
+    wait_until_kept(bench.page, ahead.pk, is_kept=False)
+    bench.page.context.set_offline(True)
+    bench.press("2").submit()
+    expect(bench.nothing).to_contain_text("No more dialogues are stored in this browser.")
+
+
+def test_what_another_tab_shows_stays_in_the_browser(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=4)
+    ann = annotator("ann", project)
+    saved, submitted, skipped = (
+        claim_next_task(annotator=ann, project=project, claim_id=uuid4(), ahead=True) for _n in range(3)
+    )
+    save_for_later(annotator=ann, assignment_id=saved.pk)
+    sent = SentLabels(id=uuid4(), schema=1, answers=HIGH)
+    submit_labels(annotator=ann, assignment_id=submitted.pk, sent=sent)
+    page = signs_in(ann, **ROUTED)
+    for assignment in (saved, submitted, skipped):
+        LabelBench.open(page.context.new_page(), project, assignment.pk)
+    skip_task(annotator=ann, assignment_id=skipped.pk, reason="On the phone.")
+    LabelBench.open(page, project)
+    wait_until_kept(page, skipped.pk, is_kept=False)
+    for assignment in (saved, submitted):
+        wait_until_kept(page, assignment.pk)
+
+
+def test_a_dialogue_whose_lease_could_be_renewed_again_is_kept_again(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=1)
+    page = signs_in(annotator("ann", project), **ROUTED)
+    page.clock.install()
+    bench = LabelBench.open(page, project)
+    wait_until_kept(page, bench.shown)
+    refused = {"code": "lease_gone", "detail": "This dialogue is somebody else's.", "remedy": ""}
+    page.route("**/renew/", lambda route: route.fulfill(status=409, json=refused))
+    bench.press("n")
+    page.clock.fast_forward("06:00")
+    expect(bench.notices).to_contain_text("somebody else's")
+    wait_until_kept(page, bench.shown, is_kept=False)
+    page.unroute("**/renew/")
+    bench.press("2")
+    page.clock.fast_forward("06:00")
+    wait_until_kept(page, bench.shown)
+    expect(bench.notices).not_to_contain_text("somebody else's")
+
+
+def test_a_picture_comes_from_the_cache_as_it_is(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=1)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project).kept_for_offline()
+    bench.page.evaluate(KEEP_PICTURE)
+    bench.page.context.set_offline(True)
+    bench.page.goto("/static/picture.png")
+    bench.page.wait_for_function("document.images[0]?.naturalWidth === 3")
+
+
+def test_a_dialogue_saved_for_later_is_not_shown_by_a_page_from_the_cache(
+    mara: User, signs_in: SignedIn
+) -> None:
+    project = planned("diqad", mara, count=2)
+    bench = LabelBench.open(signs_in(annotator("ann", project)), project).kept_for_offline()
+    saved = bench.shown
+    bench.press("y").with_ahead().press("Control+s")
+    bench.page.wait_for_url("**/queue/")
+    bench.page.context.set_offline(True)
+    bench.page.goto(f"/p/{project.slug}/label/")
+    bench.ready().goes_on_from(saved)
+    expect(bench.answer("verify").locator("[aria-pressed=true]")).to_have_count(0)
+
+
+def test_a_page_from_the_cache_shows_the_newest_draft(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=2)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    bench.saves("y")
+    bench.reload().kept_for_offline().asks("quality").press("1")
+    own = Assignment.objects.get(pk=bench.shown)
+    eventually(lambda: drafted(own)["dialogue"] == {"verify": 1, "quality": 1}, "the second draft")
+    expect(bench.page.locator("#draft-state")).to_have_text("draft saved")
+    bench.page.context.set_offline(True)
+    bench.reload()
+    expect(bench.answer("quality").locator("[aria-pressed=true]")).to_contain_text("1")
+    expect(bench.notices).not_to_contain_text("another tab")

@@ -15,7 +15,7 @@ from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment, AssignmentState, Task
 from annotation.tasks.services.assignment import reap_expired_leases
 from projects.models import Project
-from tests.browser.bench import Bench, turns_sent, utterances
+from tests.browser.bench import Bench, hold_first, turns_sent, utterances
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.processes import Running, Stack
 
@@ -33,6 +33,13 @@ def asleep(process: Running) -> Iterator[None]:
         yield
     finally:
         os.killpg(process.process.pid, signal.SIGCONT)
+
+
+def somebody_else_takes(assignment: Assignment) -> None:
+    """The lease ends, and the dialogue has no place for its annotator any more."""
+    Assignment.objects.filter(pk=assignment.pk).update(lease_until=timezone.now() - timedelta(minutes=1))
+    reap_expired_leases()
+    Task.objects.filter(pk=assignment.task_id).update(open_slots=0)
 
 
 def test_three_submissions_offline_survive_a_reload_and_arrive_in_order(
@@ -70,7 +77,7 @@ def test_an_opening_that_waits_to_be_sent_says_when_candidates_come(
     bench.type(OPENING).submit()
     for _time in ("sent", "reloaded"):
         expect(title).to_have_text("Candidates")
-        expect(message).to_contain_text("Candidates come when it is back. Write on your own")
+        expect(message).to_contain_text("Candidates will appear when it is back. You can write your own")
         expect(bench.places).to_have_count(0)
         bench.reload()
 
@@ -85,7 +92,11 @@ def test_the_cause_of_waiting_follows_the_connection(
     bench.type(OPENING).submit()
     for is_offline in (False, True, False):
         page.context.set_offline(is_offline)
-        cause = "No connection. Candidates come when it is back" if is_offline else "when your turn is stored"
+        cause = (
+            "No connection. Candidates will appear when it is back"
+            if is_offline
+            else "once your turn is saved"
+        )
         expect(message).to_contain_text(cause)
 
 
@@ -104,6 +115,24 @@ def test_a_reload_offline_shows_what_was_stored_since_the_page_was_made(
     page.context.set_offline(False)
     bench.stored(3)
     assert utterances(anns_assignment) == [*before, "Offline."]
+
+
+def test_turns_wait_while_there_is_no_connection(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann, **ROUTED)
+    bench = Bench.open(page, anns_assignment)
+    held = hold_first(page, "**/turns/")
+    with page.expect_request("**/turns/"):
+        bench.type(OPENING).submit()
+    expect(bench.rows).to_contain_text("sending")
+    page.context.set_offline(True)
+    expect(bench.rows).to_contain_text("waiting")
+    expect(bench.rows).not_to_contain_text("sending")
+    page.context.set_offline(False)
+    expect(bench.rows).to_contain_text("sending")
+    held[0].continue_()
+    bench.stored(1)
 
 
 def test_a_waiting_turn_is_sent_from_any_page(
@@ -151,7 +180,7 @@ def test_a_hanging_server_costs_no_word(
         bench.type(OPENING).submit()
         expect(bench.badge).to_have_text("1 waiting to send")
         bench.type("I go on by myself.").submit()
-        expect(bench.page.locator("[data-message]")).to_contain_text("counts as rewriting")
+        expect(bench.page.locator("[data-message]")).to_contain_text("counts as a rewrite")
     bench.stored(2)
     assert utterances(anns_assignment) == [OPENING, "I go on by myself."]
 
@@ -173,7 +202,7 @@ def test_two_tabs_show_the_same_dialogue(anns_assignment: Assignment, ann: User,
 def test_two_devices_write_the_same_turn(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes
 ) -> None:
-    """The second one learns what happened, sees what is stored, and keeps its words in the input."""
+    """The second one learns what happened, sees what is stored, and finds its words above the input, not under B."""
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
     writes(anns_assignment, "Written on the phone.", 0)
@@ -181,9 +210,31 @@ def test_two_devices_write_the_same_turn(
     expect(bench.notices).to_contain_text("was already written")
     bench.stored(1)
     assert bench.says() == ["Written on the phone."]
+    shown = "This page shows what is stored now."
+    expect(bench.notices).to_contain_text(f"{shown} Your own words are kept here")
+    expect(bench.kept_words).to_have_text(["A, turn 1:", "Written at the desk."])
+    expect(bench.field).to_have_value("")
+    expect(page.locator("#writes")).to_have_text("B writes")
+    bench.notices.get_by_role("button", name="Put into the input").click()
     expect(bench.field).to_have_value("Written at the desk.")
+    expect(bench.notices).to_contain_text(shown)
+    expect(bench.notices).not_to_contain_text("kept here")
     bench.submit().stored(2)
     assert utterances(anns_assignment) == ["Written on the phone.", "Written at the desk."]
+    expect(bench.notices).to_be_empty()
+
+
+def test_what_kept_a_dialogue_from_being_left_goes_away_with_it(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann)
+    bench = Bench.open(page, anns_assignment).kept_for_offline()
+    page.context.set_offline(True)
+    bench.type("One.").submit().press("Control+s")
+    expect(bench.notices).to_contain_text("Your last turns are not sent yet.")
+    page.context.set_offline(False)
+    bench.stored(1)
+    expect(bench.notices).to_be_empty()
 
 
 def test_refused_words_come_back_even_when_more_was_written_behind_them(
@@ -198,16 +249,17 @@ def test_refused_words_come_back_even_when_more_was_written_behind_them(
     writes(anns_assignment, "Written on the phone.", 0)
     page.context.set_offline(False)
     expect(bench.notices).to_contain_text("was already written")
-    expect(bench.field).to_have_value("In the middle of")
-    quotes = bench.notices.locator("q")
-    expect(quotes).to_have_text(["One.", "Two.", "Three."])
-    # Until what is stored has come, a reload puts the words in the input aside with the others.
+    # Turn 2 is written now, so the words for it are in the input, and all others are kept.
     expect(page.locator("#turns [data-text]")).to_have_text(["Written on the phone."])
+    expect(bench.field).to_have_value("Two.")
+    quotes = bench.notices.locator("q")
+    expect(quotes).to_have_text(["One.", "Three.", "In the middle of"])
     bench.reload()
-    expect(quotes).to_have_text(["One.", "Two.", "Three."])
+    expect(bench.field).to_have_value("Two.")
+    expect(quotes).to_have_text(["One.", "Three.", "In the middle of"])
     bench.notices.get_by_role("button", name="Put into the input").first.click()
     expect(bench.field).to_have_value("One.")
-    expect(quotes).to_have_text(["Two.", "Three.", "In the middle of"])
+    expect(quotes).to_have_text(["Three.", "In the middle of", "Two."])
     assert utterances(anns_assignment) == ["Written on the phone."]
 
 
@@ -238,18 +290,79 @@ def test_a_lease_that_is_gone_is_explained_and_the_words_stay(
 ) -> None:
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.says_and_waits(OPENING)
-    Assignment.objects.update(lease_until=timezone.now() - timedelta(minutes=1))
-    reap_expired_leases()
-    Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=0)  # somebody else took it
-    bench.type("Too late.").submit()
+    somebody_else_takes(anns_assignment)
+    bench.saves("Too late.")
+    bench.submit()
     expect(bench.notices).to_contain_text("it has gone to somebody else")
     expect(bench.field).to_have_value("Too late.")
+    expect(bench.kept_words).to_have_count(0)  # once is enough
     Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=1)
     bench.notices.get_by_role("button", name="Resume it").click()
     expect(bench.notices).to_be_empty()
     bench.submit().stored(2)
     anns_assignment.refresh_from_db()
     assert anns_assignment.state == AssignmentState.ACTIVE
+
+
+def test_words_typed_while_a_refusal_arrives_are_kept(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes
+) -> None:
+    page = signs_in(ann, **ROUTED)
+    bench = Bench.open(page, anns_assignment)
+    on_its_way = hold_first(page, "**/turns/")
+    with page.expect_request("**/turns/"):
+        bench.type("At the desk.").submit()
+    writes(anns_assignment, "On the phone.", 0)
+    page.evaluate(
+        "typed = 0; typing = setInterval(() => document.execCommand('insertText', false, `${++typed} `), 1)"
+    )
+    on_its_way[0].continue_()
+    expect(bench.notices).to_contain_text("was already written")
+    bench.stored(1)
+    typed = page.evaluate("clearInterval(typing), typed")
+    expect(bench.field).not_to_have_value("")
+    first, *rest = bench.notices.locator("[data-cause=aside] q").all_text_contents()
+    assert first == "At the desk."
+    numbers = " ".join([*rest, bench.field.input_value()]).split()
+    assert sorted(map(int, numbers)) == list(range(1, typed + 1))
+
+
+def test_a_refused_turn_that_was_undone_on_its_way_is_explained_and_stops_nothing(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    page = signs_in(ann, **ROUTED)
+    bench = Bench.open(page, anns_assignment)
+    bench.says_and_waits(OPENING)
+    somebody_else_takes(anns_assignment)
+    on_its_way = hold_first(page, "**/turns/")
+    with page.expect_request("**/turns/"):
+        bench.type("Too late.").submit()
+    bench.press("Control+z")
+    expect(bench.field).to_have_value("Too late.")
+    on_its_way[0].continue_()
+    expect(bench.notices).to_contain_text("it has gone to somebody else")
+    expect(bench.field).to_have_value("Too late.")
+    expect(bench.badge).to_be_hidden()
+    Task.objects.filter(pk=anns_assignment.task_id).update(open_slots=1)
+    bench.notices.get_by_role("button", name="Resume it").click()
+    expect(bench.notices).not_to_contain_text("it has gone to somebody else")
+    bench.field.focus()
+    bench.submit().stored(2)
+    assert utterances(anns_assignment) == [OPENING, "Too late."]
+
+
+def test_a_refused_undo_brings_the_turn_back(
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+) -> None:
+    bench = Bench.open(signs_in(ann), anns_assignment)
+    bench.says_and_waits(OPENING)
+    somebody_else_takes(anns_assignment)
+    bench.page.locator("#undo").click()
+    expect(bench.notices).to_contain_text("it has gone to somebody else")
+    bench.stored(1)
+    assert bench.says() == [OPENING]
+    expect(bench.field).to_have_value("")
+    expect(bench.kept_words).to_have_count(0)  # they are in the turn
 
 
 def test_signed_out_in_between(
@@ -272,7 +385,7 @@ def test_signed_out_in_between(
 
 
 def test_signing_out_leaves_no_page_in_the_browser(
-    anns_assignment: Assignment, ann: User, signs_in: SignedIn
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     page = signs_in(ann)
     Bench.open(page, anns_assignment).kept_for_offline()
@@ -280,7 +393,7 @@ def test_signing_out_leaves_no_page_in_the_browser(
     page.locator(".user-button").click()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/accounts/login/**")
-    page.wait_for_function("async () => (await caches.keys()).length === 0")
+    eventually(lambda: page.evaluate("caches.keys()") == [], "an empty cache")
 
 
 def test_time_and_clicks_are_sent_with_the_turn(

@@ -1,6 +1,5 @@
 """Every page: no axe violation, in both languages and themes, from 360 px to 2,560 px, light and quickly there."""
 
-import gzip
 from collections.abc import Callable, Iterator
 from urllib.parse import urlsplit
 
@@ -12,9 +11,11 @@ from playwright.sync_api import Page, expect
 from accounts.models import User
 from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
+from benchmarks.page import MAX_COLD_BYTES, MAX_COLD_REQUESTS, cold_weight
 from projects.models import Membership, Project, Role
 from tests.browser.bench import Bench
 from tests.browser.conftest import SignedIn
+from tests.browser.labelling import planned
 from tests.sizes import LOOKS
 
 Writes = Callable[..., TurnResult]
@@ -123,17 +124,9 @@ def states_of_the_workbench(bench: Bench, assignment: Assignment, writes: Writes
 
 
 def test_a_cold_workbench_is_light(anns_assignment: Assignment, ann: User, signs_in: SignedIn) -> None:
-    """At most 75 kB, compressed and with JSDoc, which production does not serve, and 19 requests."""
-    page = signs_in(ann)
-    requests: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    Bench.open(page, anns_assignment)
-    page.wait_for_load_state("networkidle")
-    loaded = [
-        url for url in requests if not url.endswith("/service-worker.js") and not url.startswith("data:")
-    ]
-    assert len(loaded) <= 21, loaded
-    assert sum(len(gzip.compress(page.request.get(url).body())) for url in loaded) <= 75_000
+    weight = cold_weight(signs_in(ann), f"/p/{anns_assignment.project.slug}/a/{anns_assignment.pk}/")
+    assert weight["cold_requests"] <= MAX_COLD_REQUESTS, weight
+    assert weight["cold_bytes"] <= MAX_COLD_BYTES, weight
 
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
@@ -173,6 +166,22 @@ def test_at_360_px_the_tab_of_the_page_is_in_view(signs_in: SignedIn, project: P
     expect(page.locator(".tabs > [aria-current]")).to_be_in_viewport(ratio=1)
 
 
+def test_after_a_refusal_the_first_field_that_was_refused_is_in_view_with_the_focus(
+    signs_in: SignedIn, mara: User
+) -> None:
+    project = planned("diqad", mara)
+    page = signs_in(mara, viewport={"width": 900, "height": 500})
+    page.goto(f"/p/{project.slug}/batches/")
+    sent = page.locator("form", has=page.locator("[name=overall_percent]"))
+    sent.evaluate("form => { form.noValidate = true; }")
+    sent.locator("[name=overall_percent]").fill("120")
+    sent.get_by_role("button", name="Save").click()
+    field = page.locator("[name=overall_percent]")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    expect(field).to_be_focused()
+    expect(field).to_be_in_viewport()
+
+
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_no_tab_is_cut_and_the_menu_has_the_rest(
@@ -196,6 +205,54 @@ def test_no_tab_is_cut_and_the_menu_has_the_rest(
     tabs.locator("> button").click()
     menu.locator("a[href$='/snapshots/']").click()
     page.wait_for_url("**/snapshots/")
+
+
+@pytest.mark.parametrize(
+    ("address", "beside"),
+    [("/p/chit-chat/settings/webhooks/", "h1"), ("/p/chit-chat/history/", "form.search")],
+)
+def test_at_390_px_the_button_for_keys_has_no_row_of_its_own(
+    signs_in: SignedIn, project: Project, mara: User, address: str, beside: str
+) -> None:
+    page = signs_in(mara, viewport={"width": 390, "height": 800})
+    page.goto(address)
+    page.locator("h1").evaluate(
+        "one => (one.textContent = 'A title of more words than a telephone has room')"
+    )
+    keys, other = (
+        page.locator(f".firstline {selector}").evaluate("one => one.getBoundingClientRect().toJSON()")
+        for selector in ("[data-opens=keys]", beside)
+    )
+    assert other["top"] < keys["bottom"]
+    assert keys["top"] < other["bottom"]
+
+
+@pytest.mark.parametrize("path", ["", "exports/", "imports/", "statistics/", "settings/", "dialogues/"])
+def test_a_finger_hits_everything_that_can_be_pressed(everybody: User, signs_in: SignedIn, path: str) -> None:
+    page = signs_in(everybody, viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True)
+    page.goto(f"/p/chit-chat/{path}")
+    low = page.eval_on_selector_all(
+        "main .button, main summary, main select, main .tabs > a, .project-nav .tabs > *, .plot-foot a",
+        "all => all.filter((one) => one.checkVisibility() && one.getBoundingClientRect().height < 39.5)"
+        ".map((one) => one.textContent.trim())",
+    )
+    assert low == []
+
+
+def test_a_step_keeps_its_sign_and_key_on_one_line(
+    signs_in: SignedIn, anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
+    writes(anns_assignment, "My cat sheds all over the sofa.", 0)
+    page = signs_in(ann, viewport={"width": 500, "height": 800})
+    page.goto("/")
+    step = page.locator(".card .button:has(small)").first
+    step.locator("small").evaluate("one => (one.textContent = 'open · came back '.repeat(2))")
+    middles = step.evaluate(
+        "one => [...one.querySelectorAll(':scope > .icon, :scope > .key')].map((part) => {"
+        " const box = part.getBoundingClientRect(); return Math.round((box.top + box.bottom) / 2); })"
+    )
+    assert len(middles) == 2
+    assert abs(middles[0] - middles[1]) <= 2
 
 
 def test_a_click_anywhere_on_a_card_opens_the_project(

@@ -85,7 +85,13 @@ def copies_the_project(page: Page) -> None:
 def archives_the_copy(page: Page) -> None:
     """It leaves the list of projects for that of archived ones."""
     page.goto("/p/second/settings/")
-    page.get_by_role("button", name="Archive the project").click()
+    page.get_by_role("button", name="Archive the project…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Nobody can label or begin a dialogue.")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+    page.get_by_role("button", name="Archive the project…").click()
+    dialog.get_by_role("button", name="Archive the project").click()
     expect(page.get_by_text("Archived. Nothing is deleted; it can be restored here.")).to_be_visible()
     page.goto("/")
     cards = page.locator("main h2")
@@ -93,6 +99,14 @@ def archives_the_copy(page: Page) -> None:
     expect(cards).not_to_have_text("Second round")
     page.get_by_role("link", name="Archived projects").click()
     expect(page.locator("main h2")).to_have_text("Second round")
+
+
+def restores_it_and_archives_it_again(page: Page) -> None:
+    """From the list of archived projects."""
+    page.get_by_role("button", name="Restore").click()
+    expect(page.get_by_text("Restored: it is in everybody's list again.")).to_be_visible()
+    assert Project.objects.get(slug="second").archived_at is None
+    archives_the_copy(page)
 
 
 def deletes_the_copy(page: Page) -> None:
@@ -125,4 +139,5 @@ def test_a_manager_takes_a_project_from_its_first_import_to_its_end(
     deletes_a_dialogue(page)
     copies_the_project(page)
     archives_the_copy(page)
+    restores_it_and_archives_it_again(page)
     deletes_the_copy(page)

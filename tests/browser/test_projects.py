@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Dialog, expect
 
 from accounts.models import User
 from jobs.models import Job, JobState
@@ -120,7 +120,7 @@ NOTES = (
     "Saved for later.",
     "The server cannot be reached. Nothing was lost; try again in a moment.",
     "No connection. Nothing was sent, and your words are kept; try again when it is back.",
-    "Another tab or device wrote in this dialogue. This is what is stored now.",
+    "This dialogue was changed in another tab or on another device. You now see the saved version.",
 )
 
 
@@ -180,3 +180,72 @@ def test_the_documentation_of_the_api_is_drawn_and_can_be_tried(
     operation.get_by_role("button", name="Try it out").click()
     operation.get_by_role("button", name="Execute").click()
     expect(operation.locator(".live-responses-table")).to_contain_text('"username": "mara"')
+
+
+def test_saving_one_form_asks_before_it_drops_what_was_changed_in_another(
+    signs_in: SignedIn, project: Project, mara: User
+) -> None:
+    page = signs_in(mara)
+    page.goto("/p/chit-chat/settings/")
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    about, authoring = (
+        page.locator(f"form[action='/p/chit-chat/settings/{end}']") for end in ("", "authoring/")
+    )
+    about.locator("[name=title]").fill("Chats of spring")
+    authoring.get_by_role("button", name="Save").click()
+    expect(about.locator("[name=title]")).to_have_value("Chats of spring")
+    assert asked == ["beforeunload"]
+    about.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Settings")
+    page.wait_for_function("document.querySelector('[name=title]').defaultValue === 'Chats of spring'")
+    authoring.get_by_role("button", name="Save").click()
+    expect(page.locator("#toasts, .messages").first).to_be_attached()
+    assert asked == ["beforeunload"]
+
+
+def test_what_a_refused_form_shows_is_not_dropped_without_asking(
+    signs_in: SignedIn, project: Project, mara: User
+) -> None:
+    page = signs_in(mara)
+    page.goto("/p/chit-chat/settings/")
+    about, authoring = (
+        page.locator(f"form[action='/p/chit-chat/settings/{end}']") for end in ("", "authoring/")
+    )
+    rounds = authoring.locator("input[type=number]").first
+    authoring.evaluate("form => { form.noValidate = true; }")
+    rounds.fill("-1")
+    authoring.get_by_role("button", name="Save").click()
+    expect(rounds).to_have_attribute("aria-invalid", "true")
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.on("dialog", stay)
+    about.get_by_role("button", name="Save").click()
+    expect(rounds).to_have_value("-1")
+    assert asked == ["beforeunload"]
+
+
+def test_an_empty_short_name_shows_what_it_is_made_of_and_is_sent_empty(
+    signs_in: SignedIn, mara: User
+) -> None:
+    User.objects.filter(pk=mara.pk).update(is_superuser=True)
+    page = signs_in(mara)
+    page.goto("/projects/new/")
+    title, name = page.get_by_label("Title"), page.get_by_label("Short name")
+    for text, suggested in (("Café talk: 2026", "cafe-talk-2026"), ("电影闲聊", "project"), ("", "")):
+        title.fill(text)
+        expect(name).to_have_attribute("placeholder", suggested)
+    name.fill("films")
+    title.fill("Film talk")
+    expect(name).to_have_value("films")
+    name.fill("")
+    expect(name).to_have_attribute("placeholder", "film-talk")

@@ -23,6 +23,7 @@ from projects.models import Membership, Project, Role
 from tests.annotation.batch_review.conftest import diqad_answers, seeded
 from tests.browser.conftest import ROUTED, SignedIn, take_over
 from tests.browser.labelling import annotator, planned
+from tests.browser.screenshots import LAYOUT_PROBLEMS
 from tests.browser.test_disputes import helpdesk
 from tests.processes import Stack
 
@@ -120,20 +121,23 @@ def test_a_blind_judgement_comes_before_the_label(
     assert "final" not in page.content()
     expect(page.locator("#comparison")).to_be_hidden()
     expect(page.locator("#place")).to_have_text("1 of 4")
-    press(page, "n", KEYS[first], "Control+Enter")
+    press(page, KEYS[first], "Control+Enter")
     expect(page.locator("#comparison")).to_contain_text("The label is right.")
     press(page, "Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
-    press(page, "n", KEYS[0], "Control+Enter")
+    press(page, KEYS[0], "Control+Enter")
     expect(page.locator("#comparison")).to_contain_text("The label is wrong.")
     expect(page.locator("[data-path=quality] .spread")).to_contain_text("you")
     assert cells(page) == ["right", "wrong now", "", ""]
+    press(page, "c")
+    expect(page.locator("#comparison")).to_contain_text("your first judgement counts")
+    press(page, "Escape")
     press(page, "Alt+n")
     page.keyboard.type("Nothing is answered.")
     press(page, "Control+Enter")
     expect(page.locator("#place")).to_have_text("3 of 4")
     for score in rest:
-        press(page, "n", KEYS[score], "Control+Enter")
+        press(page, KEYS[score], "Control+Enter")
         expect(page.locator("#comparison")).to_be_visible()
         press(page, "Enter")
     expect(page.locator("#end")).to_contain_text("The sample passes.")
@@ -144,10 +148,41 @@ def test_a_blind_judgement_comes_before_the_label(
     page.wait_for_url(f"**/p/{sample.round.project.slug}/batches/1/")
 
 
+def test_the_checked_question_comes_first(mara: User, signs_in: SignedIn) -> None:
+    """Another question stands before it in the schema; it may be answered, and nothing waits for it."""
+    sample, carla = drawn(mara, [2, 2])
+    page = opened(signs_in(carla), sample)
+    checked, unchecked = page.locator("[data-path=quality]"), page.locator("[data-path=verify]")
+    expect(page.locator("#checked")).to_contain_text("Only this question is checked: Rate the quality")
+    expect(checked).to_be_focused()
+    expect(checked).not_to_contain_text("not checked")
+    expect(unchecked.locator(".question-state")).to_have_text("not checked")
+    press(page, "ArrowUp")
+    expect(unchecked).to_be_focused()
+    press(page, "n")
+    expect(checked).to_be_focused()
+    press(page, KEYS[2])
+    expect(page.locator("#send")).to_be_focused()
+
+
+def test_enter_does_not_lead_away_from_what_is_missing(mara: User, signs_in: SignedIn) -> None:
+    sample, carla = drawn(mara, [2, 2])
+    page = opened(signs_in(carla), sample)
+    checked = page.locator("[data-path=quality]")
+    press(page, "ArrowUp", "Control+Enter")
+    expect(checked).to_be_focused()
+    expect(checked).to_contain_text("Please answer this question.")
+    press(page, "Enter")
+    expect(checked).to_be_focused()
+    expect(checked).to_contain_text("Please answer this question.")
+    press(page, KEYS[2], "Enter")
+    expect(page.locator("#comparison")).to_be_visible()
+
+
 def test_a_judgement_is_reopened_and_corrected(mara: User, signs_in: SignedIn) -> None:
     sample, carla = drawn(mara, [2, 1, 2, 2])
     page = opened(signs_in(carla), sample)
-    press(page, "n", KEYS[0], "Control+Enter")
+    press(page, KEYS[0], "Control+Enter")
     expect(page.locator("#comparison")).to_be_visible()
     press(page, "c")
     expect(page.locator("[data-path=quality]")).to_have_attribute("data-active", "")
@@ -156,12 +191,12 @@ def test_a_judgement_is_reopened_and_corrected(mara: User, signs_in: SignedIn) -
     expect(page.locator("#strip i").first).to_have_class("wrong")
     press(page, "Control+z")
     expect(page.locator("#comparison")).to_contain_text("The label is wrong.")
-    expect(page.locator("#comparison")).to_contain_text("The first look counts.")
+    expect(page.locator("#comparison")).to_contain_text("The first judgement counts.")
     page.reload()
     page.wait_for_selector("html[data-ready]")
     press(page, "Control+z")
     expect(page.locator("#comparison")).to_contain_text("The label is wrong.")
-    expect(page.locator("#comparison")).to_contain_text("The first look counts.")
+    expect(page.locator("#comparison")).to_contain_text("The first judgement counts.")
     press(page, "Enter")
     expect(page.locator("#place")).to_have_text("2 of 4")
 
@@ -229,14 +264,28 @@ def test_stopping_early_is_offered_when_the_rest_cannot_change_the_verdict(
 ) -> None:
     sample, carla = drawn(mara, [2] * 8, overall_percent=90, is_blind=False)
     page = opened(signs_in(carla), sample)
-    expect(page.locator("#sample-progress")).to_contain_text("nothing more may be wrong")
+    expect(page.locator("#sample-progress")).to_contain_text(
+        "Accepted if every label left is right; returned with the first wrong one."
+    )
     expect(page.locator("#stop")).to_be_hidden()
     press(page, "n", KEYS[0], "Alt+n")
     page.keyboard.type("Too thin.")
     press(page, "Control+Enter")
-    expect(page.locator("#sample-progress")).to_contain_text("It can no longer pass.")
+    expect(page.locator("#sample-progress")).to_contain_text("The sample can no longer pass.")
     press(page, "Alt+v")
     page.wait_for_url(f"**/p/{sample.round.project.slug}/batches/1/")
+
+
+@pytest.mark.parametrize("locale", ["en-US", "zh-CN"])
+def test_the_way_to_the_verdict_fits_its_pane(mara: User, signs_in: SignedIn, locale: str) -> None:
+    sample, carla = drawn(mara, [2] * 8, overall_percent=90)
+    first = SampleItem.objects.filter(sample=sample).earliest("place")
+    judge(controller=carla, item_id=first.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(0)))
+    page = opened(signs_in(carla, locale=locale), sample)
+    for width in (320, 390, 700, 900, 1280, 1366, 1440, 1920):
+        page.set_viewport_size({"width": width, "height": 800})
+        expect(page.locator("#stop")).to_be_visible()
+        assert page.evaluate(LAYOUT_PROBLEMS) == [], width
 
 
 def test_the_outlook_names_the_class_that_allows_no_wrong_label(mara: User, signs_in: SignedIn) -> None:
@@ -288,7 +337,7 @@ def test_a_dialogue_that_somebody_else_judged_meanwhile_is_skipped_with_a_notice
     page = opened(signs_in(carla), sample)
     first, *_rest = SampleItem.objects.filter(sample=sample).order_by("place")
     judge(controller=chris, item_id=first.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(2)))
-    press(page, "n", KEYS[2], "Control+Enter")
+    press(page, KEYS[2], "Control+Enter")
     expect(page.locator("#notices")).to_contain_text("Another controller has judged this dialogue.")
     expect(page.locator("#place")).to_have_text("2 of 4")
 
@@ -303,7 +352,7 @@ def test_a_verdict_of_another_person_is_reported(mara: User, signs_in: SignedIn)
     accept_round(controller=chris, round_id=sample.round_id, decision_id=uuid4())
     agrees(page)
     expect(page.locator("#notices")).to_contain_text("This batch already has its verdict")
-    expect(page.locator("#notices button")).to_have_text("To the batch")
+    expect(page.locator("#notices button")).to_have_text("Open the batch")
 
 
 def test_an_offline_judgement_waits_and_is_sent(
@@ -337,7 +386,7 @@ def test_where_every_answer_is_checked_brackets_differ_beside_the_utterances(
         sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
     page = opened(signs_in(carla), sample)
     press(page, "Control+Enter")
-    expect(page.locator("[data-active]")).to_contain_text("This has to be answered first.")
+    expect(page.locator("[data-active]")).to_contain_text("Please answer this question.")
     answer_all(page)
     press(page, "Control+Enter")
     expect(page.locator("#comparison")).to_contain_text("The label is wrong.")
@@ -376,7 +425,7 @@ def test_a_judgement_is_not_sent_as_another_controllers(
     cleo = controller("cleo", sample.round.project)
     take_over(page.context, cleo, stack.url)
     agrees(page)
-    expect(page.locator("#notices")).to_contain_text("You are signed out.")
+    expect(page.locator("#notices")).to_contain_text("You are signed in as cleo now.")
     assert judgements(sample) == []
     take_over(page.context, carla, stack.url)
     eventually(lambda: len(judgements(sample)) == 1, "what waited")
@@ -398,7 +447,7 @@ def test_nothing_hinders_anybody(mara: User, signs_in: SignedIn, theme: str, is_
     sample, carla = drawn(mara, [2, 1, 2], is_blind=is_blind, class_percent=90)
     page = opened(signs_in(carla, color_scheme=theme), sample)
     assert Axe().run(page).response["violations"] == []
-    press(page, *(["n", KEYS[0], "Control+Enter"] if is_blind else ["n"]))
+    press(page, *([KEYS[0], "Control+Enter"] if is_blind else ["n"]))
     if is_blind:
         expect(page.locator("#comparison")).to_be_visible()
     assert Axe().run(page).response["violations"] == []
@@ -409,7 +458,7 @@ def test_nothing_is_cut_off_on_a_telephone(mara: User, signs_in: SignedIn) -> No
     page = opened(signs_in(carla, viewport={"width": 360, "height": 740}), sample)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     tops = []
-    for selector in ("#strip", "#sample-progress summary", "#turns", "#questions", "#send"):
+    for selector in ("#strip", "#sample-progress summary", "#turns", "#checked", "#asked", "#send"):
         expect(page.locator(selector)).to_be_in_viewport()
         box = page.locator(selector).bounding_box()
         assert box

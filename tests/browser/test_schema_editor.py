@@ -36,6 +36,24 @@ def use_text(page: Page) -> None:
     page.get_by_text("Text (YAML)").click()
 
 
+def test_a_project_without_questions_says_how_to_begin(
+    signs_in: SignedIn, mara: User, helpdesk: Project
+) -> None:
+    Schema.objects.all().delete()
+    page = opened(signs_in(mara), helpdesk)
+    title = page.locator("#problems-title")
+    expect(title).to_have_text("No questions yet: add the first one, or start from a preset.")
+    expect(title).not_to_have_class(re.compile("is-bad"))
+    expect(page.locator("#problems .problem")).to_have_count(0)
+    page.keyboard.press("Alt+n")
+    expect(title).to_have_text("No problems.")
+    page.locator("#yaml").evaluate(
+        "yaml => { yaml.value = 'questions: ['; yaml.dispatchEvent(new Event('input')); }"
+    )
+    expect(title).to_have_text("1 problem")
+    expect(title).to_have_class(re.compile("is-bad"))
+
+
 def test_mara_adds_a_question_by_keyboard_mends_the_text_and_saves(
     signs_in: SignedIn, mara: User, helpdesk: Project
 ) -> None:
@@ -91,6 +109,19 @@ def test_removing_moving_and_presets_can_be_undone(signs_in: SignedIn, mara: Use
     expect(questions).to_have_count(6)
     page.locator("[data-cause=preset]").get_by_role("button").click()
     expect(questions).to_have_count(4)
+
+
+def test_another_kind_takes_away_what_it_cannot_have(
+    signs_in: SignedIn, mara: User, helpdesk: Project
+) -> None:
+    page = opened(signs_in(mara), helpdesk)
+    assert "alone: true" in page.locator("#yaml").input_value()
+    for question in ("Choose the reasons why you score 1.", "Choose the reasons why you score 0."):
+        form = page.locator(".question-form", has_text=question)
+        form.locator("summary").first.click()
+        form.locator("select[data-path$='.kind']").select_option("choice")
+    expect(page.locator("#yaml")).not_to_have_value(re.compile("alone"))
+    expect(page.locator("#problems-title")).to_have_text("No problems.")
 
 
 def test_unsaved_questions_come_back(signs_in: SignedIn, mara: User, helpdesk: Project) -> None:

@@ -13,6 +13,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect
 
+from tests.common.test_sentences import SENTENCES
 from tests.processes import Stack, database_url
 
 PRESSED = """selector => {
@@ -104,6 +105,32 @@ def test_no_page_is_wider_than_the_window(page: Page, path: str, width: int) -> 
     page.set_viewport_size({"width": width, "height": 800})
     page.goto(path)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_scripts_keep_numbers_and_units_on_one_line(page: Page) -> None:
+    page.goto("/styleguide/")
+    words = page.evaluate(
+        "import('/static/js/shared/page.js').then(({ format }) => format('{s} s of {n} samples', { s: 1200, n: 4 }))"
+    )
+    assert words == "1,200\u00a0s of 4 samples"
+
+
+def test_scripts_join_sentences_as_python_does(page: Page) -> None:
+    page.goto("/styleguide/")
+    join = "list => import('/static/js/shared/page.js').then(({ joinSentences }) => joinSentences(...list))"
+    joined = {expected: page.evaluate(join, sentences) for sentences, expected in SENTENCES}
+    assert list(joined) == list(joined.values())
+
+
+def test_a_long_fact_takes_the_whole_row_of_a_narrow_page(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto("/styleguide/")
+    row, long, short = (
+        page.locator(selector).first.evaluate("one => one.getBoundingClientRect().toJSON()")
+        for selector in (".facts", ".facts div:has(.whole) dd", ".facts dd")
+    )
+    assert long["x"] == row["x"] < short["x"]
+    assert long["height"] < 3 * short["height"]
 
 
 @pytest.mark.parametrize("path", ["/styleguide/", "/styleguide/workbench/"])

@@ -79,7 +79,7 @@ def test_snapshot_train_promote_write_and_roll_back(
     expect(page.locator("#loss svg.wide .curve").first).to_be_visible(timeout=LOADS_MS)
     expect(page.get_by_text("is ready.")).to_be_visible(timeout=LOADS_MS)
     assert Job.objects.get(kind="training").state == JobState.DONE
-    page.get_by_role("link", name="To the model").click()
+    page.get_by_role("link", name="Open the model").click()
     page.fill("[name=reason]", "Learned from our own words.")
     model = RegisteredModel.objects.get()
     for _attempt in range(5):  # the worker may still be loading it

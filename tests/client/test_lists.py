@@ -1,6 +1,8 @@
 """Iterators: every row once, whatever happens to the connection."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -49,6 +51,21 @@ def test_refused_rows_are_listed(connects: Connects, project: Project) -> None:
     assert (row.line, bool(row.reason), bool(row.remedy)) == (1, True, True)
     with pytest.raises(NotADialogue, match=r"Dialogue 2 cannot be sent: str is not a dialogue\. Give rows"):
         chat.import_dialogues([*conversations(1), "Hello"], progress=False)  # type: ignore[list-item]
+
+
+def test_an_import_gives_a_language_and_reads_keys_of_another_shape(
+    connects: Connects, project: Project, tmp_path: Path
+) -> None:
+    chat = connects().project(project.slug)
+    named = {"id": "named", "language": "en", "messages": [{"role": "user", "content": "Hello"}]}
+    done = chat.import_dialogues([named, *conversations(1)], language="zh-Hans", progress=False)
+    assert done.stored == 2
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps([{"id": "other", "turns": [{"words": "Bonjour"}]}]), encoding="utf-8")
+    keys = "utterances=turns,text=words"
+    assert chat.import_file(file, format="json", language="fr", map=keys, progress=False).stored == 1
+    languages = {each.external_id: each.language for each in chat.dialogues()}
+    assert languages == {"named": "en", "d0": "zh-Hans", "other": "fr"}
 
 
 def test_a_line_that_breaks_loses_and_repeats_no_row(

@@ -19,6 +19,7 @@ from annotation.batch_review.services.cutting import cut_batches
 from annotation.batch_review.services.judgements import SentJudgement, judge
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.sealing import seal_round
+from annotation.batch_review.services.undoing import undo_acceptance, undo_return
 from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.services.planning import plan_labelling
@@ -279,6 +280,43 @@ def test_accepted_and_returned_at_the_same_instant(project: Project, right: bool
         Task.objects.filter(round__batch=row.batch).update(open_slots=0)
 
 
+def judged_round(project: Project, controller: User, quality: int) -> Round:
+    """A round whose whole sample the controller judged with this score; the annotators gave 2."""
+    row, _held = labelled_round(project)
+    seal_round(actor=None, round_id=row.pk)
+    sample = draw_sample(controller=controller, round_id=row.pk, sample_id=uuid4())
+    for item in SampleItem.objects.filter(sample=sample):
+        sent = SentJudgement(id=uuid4(), answers=diqad_answers(quality))
+        judge(controller=controller, item_id=item.pk, sent=sent)
+    return row
+
+
+def test_an_acceptance_is_undone_while_another_is_given(project: Project) -> None:
+    carla, chris = (member(project, name, Role.CONTROLLER) for name in ("carla", "chris"))
+    for _race in range(RACES):
+        row, first, second = judged_round(project, carla, 2), uuid4(), uuid4()
+        accept_round(controller=carla, round_id=row.pk, decision_id=first)
+        undo = partial(undo_acceptance, controller=carla, round_id=row.pk, decision_id=first)
+        accepts = partial(accept_round, controller=chris, round_id=row.pk, decision_id=second)
+        *undone, accepted = run_concurrently(undo, undo, accepts)
+        assert refusal_codes(undone) == set()
+        assert refusal_codes([accepted]) <= {"not_in_review"}
+        row.refresh_from_db()
+        is_accepted = isinstance(accepted, Round)
+        assert (row.state == RoundState.ACCEPTED, row.decision_id == second) == (is_accepted, is_accepted)
+
+
+def test_the_undo_of_a_return_waits_for_a_claim_on_its_way(project: Project) -> None:
+    anna, carla = member(project, "anna", Role.ANNOTATOR), member(project, "carla", Role.CONTROLLER)
+    row, decision = judged_round(project, carla, 1), uuid4()
+    return_round(controller=carla, round_id=row.pk, decision_id=decision, reason="No.")
+    undo = partial(undo_return, controller=carla, round_id=row.pk, decision_id=decision)
+    claimed, undone = run_during(partial(claim, anna, project), undo)
+    assert isinstance(claimed, Assignment), claimed
+    assert refusal_codes([undone]) == {"worked_on"}
+    assert Round.objects.count() == 2
+
+
 KILLED = """
 import os, signal, sys
 import django
@@ -302,12 +340,7 @@ verdicts.return_round(
 def test_killing_a_process_inside_a_verdict_undoes_everything(project: Project, after: str) -> None:
     """kill -9 after the verdict, after the withdrawal and after the next round was opened."""
     carla = member(project, "carla", Role.CONTROLLER)
-    row, _held = labelled_round(project)
-    seal_round(actor=None, round_id=row.pk)
-    sample = draw_sample(controller=carla, round_id=row.pk, sample_id=uuid4())
-    for item in SampleItem.objects.filter(sample=sample):
-        judge(controller=carla, item_id=item.pk, sent=SentJudgement(id=uuid4(), answers=diqad_answers(1)))
-    decision = uuid4()
+    row, decision = judged_round(project, carla, 1), uuid4()
     environment = {**os.environ, "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "config.settings"}
     command = [sys.executable, "-c", KILLED, after, str(row.pk), str(decision)]
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import get_commands
+from environs import Env
 
+from config.checked_values import read_public_url
 from config.environment import read_env_file
 from config.worker_check import WORKER_COMMANDS
 
@@ -97,3 +100,30 @@ def test_the_page_for_operators_without_containers_starts_every_worker_that_doct
     commands = set(re.findall(r"^python manage\.py (\w+)", page, re.MULTILINE))
     assert commands == {"migrate", "collectstatic", "create_user", "doctor"}
     assert commands <= set(get_commands())
+
+
+@pytest.mark.parametrize(
+    ("values", "url"),
+    [
+        ({}, "http://localhost:8000"),
+        ({"LAPIDARY_PORT": ""}, "http://localhost:8000"),
+        ({"LAPIDARY_PORT": "8200"}, "http://localhost:8200"),
+        ({"LAPIDARY_PORT": "8200", "PUBLIC_URL": "https://lapidary.example/"}, "https://lapidary.example"),
+    ],
+)
+def test_printed_addresses_have_the_port_that_is_set(
+    monkeypatch: pytest.MonkeyPatch, values: dict[str, str], url: str
+) -> None:
+    for name in ("LAPIDARY_PORT", "PUBLIC_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    assert read_public_url(Env()) == url
+
+
+@pytest.mark.parametrize("port", ["abc", "0", "65536", "8000/x"])
+def test_a_wrong_port_is_named_as_such(monkeypatch: pytest.MonkeyPatch, port: str) -> None:
+    monkeypatch.delenv("PUBLIC_URL", raising=False)
+    monkeypatch.setenv("LAPIDARY_PORT", port)
+    with pytest.raises(ImproperlyConfigured, match=f"^LAPIDARY_PORT={port} is not a port"):
+        read_public_url(Env())

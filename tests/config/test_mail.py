@@ -82,7 +82,7 @@ def test_without_a_setting_all_is_well_unless_a_message_is_wanted(settings: Sett
 
 def test_a_server_that_answers_is_ok_and_gets_no_message(settings: Settings, server: Mailbox) -> None:
     (found,) = findings(settings, f"smtp://127.0.0.1:{server.port}")
-    assert (found.state, found.what) == ("ok", f"The mail server 127.0.0.1:{server.port} takes e-mail.")
+    assert (found.state, found.what) == ("ok", f"The mail server 127.0.0.1:{server.port} takes email.")
     assert server.messages == []
 
 

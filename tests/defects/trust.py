@@ -187,8 +187,8 @@ TRUST_DEFECTS = (
     Defect(
         "class counts of a blind sample are shown while it is judged",
         "annotation/batch_review/selectors/sample_progress.py",
-        "hides_drawn = sample.is_blind and sample.round.state == RoundState.IN_REVIEW",
-        "hides_drawn = False",
+        "return sample.is_blind and progress.judged < progress.sample and sample.round.ended_at is None",
+        "return False",
         (
             "tests/frontend/batch_review/test_sample_review.py",
             "tests/annotation/batch_review/test_secrets.py",

@@ -10,12 +10,13 @@ import pytest
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from common.refusals import Refusal
+from dialogues.import_reports import MAX_REPORTED_ERRORS, explain_failed_import
 from dialogues.models import CandidateSet, Dialogue, DialogueState, Origin, Split, Utterance
 from dialogues.parsing.formats import FORMATS
 from dialogues.parsing.parsed_dialogue import ParsedDialogue, ParsedUtterance
 from dialogues.selectors import import_errors, utterances_of
 from dialogues.services import uploads
-from dialogues.services.imports import MAX_REPORTED_ERRORS, run_import_job, start_import
+from dialogues.services.imports import run_import_job, start_import
 from dialogues.services.storing import store_batch
 from jobs.folders import MARKER
 from jobs.models import Job, JobState
@@ -130,7 +131,7 @@ def test_skip_leaves_the_refused_rows_out_and_names_them(imported: Import) -> No
     assert (job.result["stored"], job.result["refused"]) == (2, 2)
     first, second = import_errors(job)
     assert (first.line, first.reason) == (2, "messages[0].content must be text, is a number.")
-    assert (second.line, second.code) == (4, "not_json")
+    assert (second.line, second.code) == (4, "line_cut_off")
 
 
 def test_stop_stores_nothing_when_a_row_is_refused(imported: Import) -> None:
@@ -159,6 +160,13 @@ def test_a_file_of_refused_rows_only_fails(imported: Import) -> None:
 
 def test_a_file_of_blank_lines_fails(imported: Import) -> None:
     assert imported("\n\n").error == "The file holds no dialogue."
+
+
+def test_a_refused_import_that_fails_otherwise_when_started_again_says_so(imported: Import) -> None:
+    job = imported(BROKEN * 3)
+    Job.objects.update(state=JobState.QUEUED, parameters={})
+    job = run_job(job_id=job.pk)
+    assert explain_failed_import(job) == ("Something unexpected went wrong.", "See the log of the worker.")
 
 
 def test_errors_are_counted_in_full_and_kept_in_part(imported: Import) -> None:
@@ -333,6 +341,23 @@ def test_a_worker_that_was_taken_for_dead_leaves_the_file_to_the_next(
 
     run_import_job(job, Progress(job, watch=is_taken_over))
     assert len(files(files_root)) == 1
+
+
+def test_the_threads_of_a_tree_share_a_split(imported: Import) -> None:
+    """Their first messages are the same: in another split they would leak."""
+    rows = [{"id": f"root{tree}", "parent": None, "text": f"Question {tree}"} for tree in range(60)]
+    rows += [
+        {"id": f"{tree}-{n}", "parent": f"root{tree}", "text": f"Answer {n}"}
+        for tree in range(60)
+        for n in range(8)
+    ]
+    imported(json.dumps(rows), "json", map="id=id,parent=parent,text=text")
+    assert Dialogue.objects.count() == 480
+    splits: dict[str, set[str]] = {}
+    for name, split in Dialogue.objects.values_list("external_id", "split"):
+        splits.setdefault(name.split("-")[0], set()).add(split)
+    assert all(len(each) == 1 for each in splits.values())
+    assert set.union(*splits.values()) == set(Split)
 
 
 def test_the_same_file_with_another_map_is_another_import(imported: Import) -> None:

@@ -233,10 +233,26 @@ def test_every_refused_row_can_be_read_in_pages(api: Client, imported: Import) -
     assert page["results"][0]["remedy"]
 
 
-def test_refused_rows_are_in_the_readers_language(api: Client, imported: Import, eric: User) -> None:
-    job = imported(chats("a") + BROKEN)
-    answer = api.get(f"/api/v1/imports/{job.pk}/errors/", headers={"Accept-Language": "zh-hans"})
-    assert answer.json()["results"][0]["code"] == "wrong_type"
+def test_refused_rows_and_imports_are_explained_in_the_readers_language(
+    api: Client, imported: Import, eric: User
+) -> None:
+    job = imported(BROKEN)
+    assert job.error == "Nothing was imported: 1 row is refused."
+    eric.language = "zh-hans"
+    eric.save()
+    refused = api.get(f"/api/v1/imports/{job.pk}/").json()
+    assert refused["error"] == "未导入任何内容：有 1 行未通过。"
+    assert refused["remedy"].startswith("请改正")
+    row = api.get(f"/api/v1/imports/{job.pk}/errors/").json()["results"][0]
+    assert (row["code"], row["reason"]) == ("wrong_type", "messages[0].content 应为文本，实际为数字。")
+
+
+def test_a_refused_import_of_an_earlier_release_keeps_its_words(api: Client, imported: Import) -> None:
+    job = imported(BROKEN)
+    job.result = {"refused": 1}
+    job.error = "Line 1 is refused."
+    job.save()
+    assert api.get(f"/api/v1/imports/{job.pk}/").json()["error"] == "Line 1 is refused."
 
 
 def test_the_table_of_refused_rows_opens_in_a_spreadsheet(api: Client, imported: Import) -> None:

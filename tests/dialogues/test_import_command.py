@@ -36,7 +36,7 @@ def file(tmp_path: Path) -> Path:
 def test_the_command_prints_counts_and_refused_rows(file: Path) -> None:
     out, err = run(str(file), "--format", "messages")
     assert out == "Dialogues imported: 2, already there: 0, rows refused: 1.\n"
-    assert f"{file}:2: This is not JSON" in err
+    assert f"{file}:2: The line ends in the middle of a record." in err
 
 
 def test_stop_ends_with_exit_code_1_and_the_line(file: Path) -> None:
@@ -45,7 +45,7 @@ def test_stop_ends_with_exit_code_1_and_the_line(file: Path) -> None:
     with pytest.raises(CommandError, match="Nothing was imported: 1 row is refused") as ended:
         call_command(*command, stderr=err, skip_checks=True)
     assert ended.value.returncode == 1
-    assert f"{file}:2: This is not JSON" in err.getvalue()
+    assert f"{file}:2: The line ends in the middle of a record." in err.getvalue()
     assert Dialogue.objects.count() == 0
 
 

@@ -96,8 +96,9 @@ def test_a_spread_object_is_refused_once() -> None:
 @pytest.mark.parametrize(
     ("row", "code"),
     [
-        ('{"messages": ', "not_json"),
+        ('{"messages": ', "line_cut_off"),
         ("hello", "not_json"),
+        ("{hello: 1}", "json_unquoted"),
         ('{"messages": [], "x": NaN}', "not_finite"),
         ('{"messages": [], "x": -Infinity}', "not_finite"),
         ('{"messages": [], "x": 1e999}', "not_finite"),
@@ -126,7 +127,7 @@ def test_bad_json_costs_its_line_only(row: str, code: str) -> None:
 )
 def test_an_utterance_of_200_000_characters_is_refused(format: str, data: str) -> None:
     problem = error(data, format)
-    assert "has 200000 characters, more than the 20000 allowed" in problem.reason
+    assert "has 200,000 characters, more than the 20,000 allowed" in problem.reason
     assert problem.line == data.count("\n")
 
 

@@ -81,8 +81,8 @@ def test_nuggets_must_be_as_many_as_turns() -> None:
     [
         ("{}", "not_array"),
         ("[{}] []", "after_array"),
-        ('[{"id": "a"', "not_json"),
-        ("[1 2]", "not_json"),
+        ('[{"id": "a"', "cut_off"),
+        ("[1 2]", "json_comma"),
     ],
 )
 def test_anything_but_an_array_ends_the_file(data: str, code: str) -> None:

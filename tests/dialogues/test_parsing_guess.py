@@ -97,3 +97,24 @@ def test_the_first_dialogue_of_a_torn_array_is_shown() -> None:
     preview = preview_dialogue("json", head, is_whole=False)
     assert preview.dialogue is not None
     assert [utterance.text for utterance in preview.dialogue.utterances] == ["Hi", "Ho"]
+
+
+GOOD = b'{"messages": [{"role": "A", "content": "Hi"}]}'
+
+
+@pytest.mark.parametrize(
+    ("format", "content", "line", "refuses_all"),
+    [
+        ("messages", GOOD + b'\n{"messages": [}\n' + GOOD, 2, False),
+        ("json", b"[" + GOOD + b",\n" + GOOD[:20], 2, True),
+        ("json", b"[" + GOOD + b',\n{"messages": [{"role": "A", "content": Ho"}]}]', 2, True),
+    ],
+    ids=["one line", "cut", "a missing quotation mark"],
+)
+def test_a_row_after_the_first_that_would_be_refused_is_shown(
+    format: str, content: bytes, line: int, refuses_all: bool
+) -> None:
+    preview = preview_dialogue(format, content, is_whole=True)
+    assert preview.dialogue is not None
+    assert preview.error is not None
+    assert (preview.error.line, preview.refuses_all) == (line, refuses_all)

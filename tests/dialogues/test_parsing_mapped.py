@@ -71,7 +71,7 @@ def test_a_star_takes_every_key_as_the_id_of_its_dialogue() -> None:
 
 def test_a_broken_line_is_refused_alone() -> None:
     data = '{"turns": [{"t": "Hi"}]}\n{broken\n{"turns": [{"t": 3}]}\n{"turns": [{"t": "Ho"}]}\n'
-    assert problems(data, "utterances=turns,text=t") == [(2, "not_json"), (3, "wrong_type")]
+    assert problems(data, "utterances=turns,text=t") == [(2, "json_unquoted"), (3, "wrong_type")]
 
 
 def test_every_thread_of_a_tree_is_a_dialogue() -> None:
@@ -111,10 +111,36 @@ def test_a_thread_may_be_longer_than_the_stack() -> None:
     assert len(thread.utterances) == 2000
 
 
+@pytest.mark.parametrize(
+    ("map", "reason"),
+    [
+        (
+            "utterances=messages,text=text",
+            "The key “text” is not in messages[0]. Keys there: role, content, by.",
+        ),
+        ("utterances=turns,text=content", "The key “turns” is not in the record. Keys there: messages."),
+        (
+            "utterances=messages,text=content.parts",
+            "The key “parts” is not in messages[0].content, which is text.",
+        ),
+        (
+            "utterances=messages,speaker=by.who,text=content",
+            "The key “who” is not in messages[0].by. Keys there: name.",
+        ),
+        ("id=id,parent=parent,text=messages", "The key “id” is not in the record. Keys there: messages."),
+    ],
+)
+def test_a_wrong_key_of_the_map_is_named_with_those_that_are_there(map: str, reason: str) -> None:
+    row = {"messages": [{"role": "user", "content": "Hi", "by": {"name": "Ann"}}]}
+    (problem,) = read(json.dumps([row]), "json", map)
+    assert isinstance(problem, RowError)
+    assert problem.reason == reason
+
+
 def test_a_path_that_leads_nowhere_is_named() -> None:
     assert problems({"data": []}, "dialogues=items") == [(1, "no_entries")]
     assert problems("3", "dialogues=items") == [(1, "no_entries")]
-    assert problems('{"data": [', "dialogues=data") == [(1, "not_json")]
+    assert problems('{"data": [', "dialogues=data") == [(1, "cut_off")]
     assert problems("[" * 100_000, "dialogues=data") == [(1, "too_deep")]
     assert problems('{"id": 3}\n', "") == [(1, "no_key_map")]
 

@@ -30,6 +30,8 @@ class Endless(io.RawIOBase):
             return b"x" * part
         return self.tail.readline(size)
 
+    read = readline
+
 
 def test_a_line_of_two_gigabytes_is_never_held() -> None:
     tracemalloc.start()

@@ -4,6 +4,7 @@ from uuid import uuid4
 
 import pytest
 from django.test import Client
+from pytest_django import DjangoAssertNumQueries
 
 from accounts.models import User
 from annotation.labelling.services.planning import plan_labelling
@@ -12,9 +13,12 @@ from annotation.tasks.models.work import Task
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from dialogues.models import Dialogue, Utterance
+from dialogues.selectors import undoings_of
+from dialogues.services import undoing
 from dialogues.services.undoing import undo_import, undo_preview
 from jobs.models import Job, JobState
-from jobs.services import run_job
+from jobs.progress import JobCancelled, Progress
+from jobs.services import retry_job, run_job
 from projects.models import Event, Project, Role
 from tests.annotation.conftest import imported
 from tests.conftest import Joins
@@ -89,3 +93,77 @@ def test_the_page_and_the_api_say_what_goes_and_start_one_job(
     assert client.get(api).json() == {"removable": 3, "kept": {}}
     body = {"id": str(uuid4())}
     assert client.post(api, body, content_type="application/json").json() == {"job": body["id"]}
+
+
+def shown_to(client: Client, address: str) -> str:
+    return " ".join(client.get(address).content.decode().split())
+
+
+def test_the_pages_of_an_undone_import_say_so_and_offer_nothing_pointless(
+    earlier: Job, mara: User, client: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    Job.objects.filter(pk=earlier.pk).update(
+        result={"stored": 3, "dialogues": 3}, parameters={**earlier.parameters, "size": 9, "sha256": ""}
+    )
+    client.force_login(mara)
+    page = f"/p/quality/imports/{earlier.pk}/"
+    assert "See the dialogues" in shown_to(client, page)
+    job = undo_import(job=earlier, actor=mara, request_id=uuid4())
+    assert "This import is being undone." in shown_to(client, page)
+    assert "Undo the import" not in shown_to(client, page)
+    run_job(job_id=job.pk)
+    with django_assert_max_num_queries(25):
+        shown = shown_to(client, page)
+    assert "Undone by <bdi>mara</bdi> on" in shown
+    assert "3 dialogues were removed." in shown
+    assert "<dt>of these removed again</dt><dd>3</dd>" in shown
+    for pointless in ("Undo the import", "See the dialogues", "People per dialogue", "still there"):
+        assert pointless not in shown
+    listed = shown_to(client, "/p/quality/imports/")
+    assert "Undone by <bdi>mara</bdi> on" in listed
+    assert "Undone</span>" in listed
+    assert "Partly undone" not in listed
+    assert f'href="{page}"' in shown_to(client, f"/p/quality/jobs/{job.pk}/")
+
+
+def test_the_page_of_an_import_says_what_its_undoing_left(
+    earlier: Job, quality: Project, mara: User, client: Client, joins: Joins
+) -> None:
+    Job.objects.filter(pk=earlier.pk).update(
+        result={"stored": 3}, parameters={**earlier.parameters, "size": 9, "sha256": ""}
+    )
+    claim_next_task(annotator=joins("anna", quality, Role.ANNOTATOR), project=quality, claim_id=uuid4())
+    undone(earlier)
+    client.force_login(mara)
+    shown = shown_to(client, f"/p/quality/imports/{earlier.pk}/")
+    assert "2 dialogues were removed." in shown
+    assert "1 dialogue is still there." in shown
+    assert "See the dialogues" in shown
+    listed = shown_to(client, "/p/quality/imports/")
+    assert "Partly undone" in listed
+    assert "2 dialogues were removed. <span" in listed
+    assert "1 dialogue is still there." in listed
+
+
+def test_a_job_that_goes_on_counts_what_it_removed_before(
+    earlier: Job, quality: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undoing, "BATCH", 1)
+    report, reports = Progress.report, iter((0, 1))
+
+    def stop_after_one(progress: Progress, done: int) -> None:
+        report(progress, done)
+        if next(reports, None) == 1:
+            raise JobCancelled
+
+    monkeypatch.setattr(Progress, "report", stop_after_one)
+    job = undone(earlier)
+    assert (job.state, job.result) == (JobState.CANCELLED, {"removed": 1})
+    assert undoings_of(quality, [earlier])[str(earlier.pk)].left == 2
+    monkeypatch.undo()
+    retry_job(job=job, actor=None, enqueue=False)
+    job = run_job(job_id=job.pk)
+    assert (job.state, job.done, job.total) == (JobState.DONE, 3, 3)
+    assert job.result == {"removed": 3, "kept": 0}
+    undoing_of_it = undoings_of(quality, [earlier])[str(earlier.pk)]
+    assert (undoing_of_it.removed, undoing_of_it.left) == (3, 0)

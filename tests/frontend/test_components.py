@@ -117,7 +117,7 @@ def test_a_living_job_renews_itself_and_can_be_stopped() -> None:
     html = render('{% job_progress job poll="/poll" cancel="/stop" %}', job=running)
     assert 'hx-get="/poll"' in html
     assert 'action="/stop"' in html
-    assert "25 %" in html
+    assert "25&nbsp;%" in html
 
 
 def test_an_ended_job_rests() -> None:

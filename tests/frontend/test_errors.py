@@ -93,9 +93,19 @@ def test_a_refused_form_comes_back_with_a_message(browser: Client) -> None:
     assert "given to somebody else" in response.content.decode()
 
 
-def test_a_refusal_never_leads_to_another_site(browser: Client) -> None:
-    response = browser.post("/refuses/", headers={"Referer": "https://evil.example/"})
-    assert response.headers["Location"] == "/"
+@pytest.mark.parametrize(
+    ("referer", "page"),
+    [
+        ("https://evil.example/", "/"),
+        ("http://testserver//evil.example/", "/"),
+        ("http://testserver/nothing/here/", "/"),
+        ("http://testserver/p/chat/invitations/one/", "/p/chat/invitations/"),
+    ],
+    ids=["another site", "a path that is one", "nothing", "an address that only takes forms"],
+)
+def test_a_refusal_leads_only_to_pages_that_can_be_opened(browser: Client, referer: str, page: str) -> None:
+    response = browser.post("/refuses/", headers={"Referer": referer})
+    assert response.headers["Location"] == page
 
 
 def test_htmx_gets_a_refusal_as_a_note(browser: Client) -> None:
@@ -116,3 +126,43 @@ def test_a_form_without_its_token_says_that_nothing_was_stored() -> None:
     response = strict.post(reverse("set_theme"), {"theme": "dark"})
     assert response.status_code == 403
     assert "Nothing was stored" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("referer", "link"),
+    [
+        ("http://testserver/p/chat/?page=2", 'href="/p/chat/?page=2"'),
+        ("http://testserver", 'href="/"'),
+        ("http://testserver/p/chat/invitations/one/?q=2", 'href="/p/chat/invitations/"'),
+        ("http://testserver//evil.example/p/chat/", ""),
+        ("http://testserver/nothing/here/", ""),
+        ("https://elsewhere.example/p/chat/", ""),
+        ("", ""),
+    ],
+)
+def test_an_expired_form_offers_to_reload_its_page(referer: str, link: str) -> None:
+    strict = Client(enforce_csrf_checks=True)
+    response = strict.post(reverse("set_theme"), {"theme": "dark"}, headers={"Referer": referer})
+    page = response.content.decode()
+    assert link in page
+    assert ("Reload the page</a>" in page) == bool(link)
+
+
+def test_an_expired_sign_out_offers_the_current_question(browser: Client) -> None:
+    browser.handler.enforce_csrf_checks = True
+    page = browser.post(reverse("account_logout")).content.decode()
+    assert f'href="{reverse("account_logout")}"' in page
+    assert "You are still signed in" in page
+
+
+def test_an_expired_sign_out_of_somebody_signed_out_asks_nothing() -> None:
+    page = Client(enforce_csrf_checks=True).post(reverse("account_logout")).content.decode()
+    assert "You are signed out now" in page
+    assert f'href="{reverse("account_logout")}"' not in page
+
+
+def test_an_expired_form_of_htmx_is_a_toast() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    response = strict.post(reverse("set_theme"), {"theme": "dark"}, headers={"HX-Request": "true"})
+    assert response.status_code == 403
+    assert "Reload the page" in json.loads(response["HX-Trigger"])["toast"]["text"]

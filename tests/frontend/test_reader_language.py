@@ -21,6 +21,15 @@ def test_the_other_language_is_left_out(language: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "shown"),
+    [("en", "Write chats.\n\nNobody said this."), ("zh-hans", "写对话。\n\n没有人说过这些。")],
+)
+def test_paragraphs_stay_apart(language: str, shown: str) -> None:
+    with override(language):
+        assert in_reader_language("Write chats. 写对话。\n\nNobody said this. 没有人说过这些。") == shown
+
+
+@pytest.mark.parametrize(
     "text", ["", "Judge chats. Be fair.", "评判对话。", "评判十段很长很长的对话。See 3."]
 )
 @pytest.mark.parametrize("language", ["en", "zh-hans"])

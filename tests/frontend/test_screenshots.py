@@ -1,4 +1,4 @@
-"""Every page has a picture in `make screenshots`."""
+"""Every page has a picture in `make screenshots`, and every page of a project a tab."""
 
 import re
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from frontend.templatetags.projects import TABS
 from tests.browser.collection_shots import COLLECTION_NO_PAGES, COLLECTION_SHOTS
 from tests.browser.report_shots import REPORT_SHOTS
 from tests.browser.shots import IN_BETWEEN, NO_PAGES, SHOTS
@@ -16,26 +17,38 @@ ROOT = Path(__file__).resolve().parents[2]
 HEAVIEST = 300_000  # bytes
 
 
-def names(patterns: list[URLPattern | URLResolver]) -> Iterator[str]:
-    """Of the product's own addresses; the administration's, the API's and the style guide's are left out."""
+def named_addresses(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
+    """Of the product's own pages; the administration's, the API's and the style guide's are left out."""
     for pattern in patterns:
         if isinstance(pattern, URLPattern):
             if pattern.name:
-                yield pattern.name
+                yield pattern
         elif not str(pattern.pattern).startswith(("admin/", "api/", "styleguide/")):
-            yield from names(pattern.url_patterns)
+            yield from named_addresses(pattern.url_patterns)
+
+
+def names(beginning: str = "") -> set[str]:
+    """The names of the addresses that begin so."""
+    addresses = named_addresses(get_resolver().url_patterns)
+    return {str(address.name) for address in addresses if str(address.pattern).startswith(beginning)}
 
 
 def test_every_page_has_a_picture() -> None:
     known = {shot.name for shot in ALL_SHOTS} | NO_PAGES | STUDY_NO_PAGES | COLLECTION_NO_PAGES | IN_BETWEEN
-    missing = set(names(get_resolver().url_patterns)) - known
+    missing = names() - known
     assert not missing, (
         "give these a Shot in tests/browser/shots.py, or list them there among the addresses without a page"
     )
 
 
+def test_every_page_of_a_project_belongs_to_a_tab() -> None:
+    pages = {shot.name for shot in ALL_SHOTS} & names("p/<slug:slug>/")
+    assert "project" in pages
+    assert not pages - {name for tab in TABS for name in (tab.name, *tab.pages_below)}
+
+
 def test_no_picture_is_of_a_page_that_is_gone() -> None:
-    outdated = {shot.name for shot in ALL_SHOTS if not shot.address} - set(names(get_resolver().url_patterns))
+    outdated = {shot.name for shot in ALL_SHOTS if not shot.address} - names()
     assert not outdated
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from plots.axes import HorizontalAxes, Scale, VerticalAxes, fit_scale, fit_scale_around, fit_values
+from plots.marks import Mark, fit_marks
 from plots.svg import clip_labels, clip_text
 
 
@@ -23,6 +24,11 @@ from plots.svg import clip_labels, clip_text
 )
 def test_a_scale_is_round_and_holds_the_highest(highest: float, top: float) -> None:
     assert fit_scale(highest).top == pytest.approx(top)
+
+
+@pytest.mark.parametrize(("value", "top"), [(0, 10), (0.4, 10), (41, 50)])
+def test_an_axis_reaches_the_value_that_its_marks_ask_for(value: float, top: float) -> None:
+    assert fit_marks([Mark(value, "", axis_top=10)]).top == top
 
 
 @pytest.mark.parametrize(
@@ -79,8 +85,16 @@ def test_numbers_of_ticks_do_not_touch_and_one_is_0() -> None:
     assert ">0<" in narrow
 
 
-def test_labels_that_begin_alike_are_clipped_in_the_middle() -> None:
+def test_labels_that_begin_alike_lose_what_they_have_in_common() -> None:
     labels = ["Quality assessor · chat-1", "Quality assessor · chat-2", "A person, on average, of all"]
     one, other, third = clip_labels(labels, 100)
     assert (one, other) == ("Quality…chat-1", "Quality…chat-2")
     assert third == clip_text(labels[2], 100)
+
+
+def test_a_long_end_takes_the_place_of_the_beginning() -> None:
+    ends = ["No answer", "Wrong answer", "Not relevant: other key words", "Not relevant: misses the question"]
+    clipped = clip_labels([f"Choose the reasons why you score 0 · {end}" for end in ends], 190)
+    assert clipped[:2] == ["…No answer", "…Wrong answer"]
+    assert len(set(clipped)) == 4
+    assert all(label.startswith("…Not relevant") for label in clipped[2:])

@@ -64,6 +64,27 @@ def test_a_value_that_says_little_is_grey() -> None:
         assert ".mark.faint{" in standalone_svg(drawn)
 
 
+def test_a_bar_that_says_little_is_grey() -> None:
+    marks = [Mark(1, "few", is_faint=True), Mark(2, "many")]
+    for drawn in (
+        draw_columns(["a", "b"], marks, x="n", y="%", description="Shares"),
+        draw_rows(["a", "b"], [marks], x="%", description="Shares"),
+    ):
+        assert drawn.count('<rect class="mark c1 faint"') == len(svg.WIDTHS)
+        assert drawn.count('<rect class="mark c1"') == len(svg.WIDTHS)
+
+
+def test_a_stacked_bar_that_says_little_is_pale_and_keeps_its_colours() -> None:
+    series = [
+        [Mark(0.4, "few", is_faint=True), Mark(0.4, "many")],
+        [Mark(0.6, "few", is_faint=True), Mark(0.6, "many")],
+    ]
+    drawn = draw_stacked_rows(["a", "b"], series, x="%", description="Shares")
+    assert drawn.count('<g class="pale"><rect class="mark c1"') == len(svg.WIDTHS)
+    assert drawn.count('<rect class="mark c1"') == 2 * len(svg.WIDTHS)
+    assert ".pale{" in standalone_svg(drawn)
+
+
 def test_a_line_without_intervals_has_no_band() -> None:
     drawn = draw_lines(["1", "2"], [[Mark(1, "a"), Mark(2, "b")]], x="n", y="n", description="Course")
     assert 'class="band' not in drawn

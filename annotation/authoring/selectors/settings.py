@@ -16,7 +16,7 @@ def authoring_settings_of(project: Project) -> AuthoringSettings:
         .first()
     )
     if settings is None:
-        raise NotFound(_("No dialogues are written in this project."), _("It has another protocol."))
+        raise NotFound(_("This project is not an authoring project."), _("Choose an authoring project."))
     return settings
 
 

@@ -54,13 +54,21 @@ def _candidate_options(settings: AuthoringSettings) -> CandidateOptions:
 def request_candidate_set(*, annotator: User, assignment_id: int, ordinal: int) -> CandidateRequest:
     """Request the turn's set number `ordinal` (0 is the first). The same number again is the same request.
 
+    Looking at a set that was requested before takes up nothing: a saved dialogue stays saved.
+
     Raises Refusal: too_many_sets, opening, lease_gone, not_writable.
     """
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
-    ensure_held(assignment)
+    check_still_annotates(assignment)
     settings = assignment.project.authoring
+    known = generation.find_request(
+        dialogue=assignment.dialogue, options=_candidate_options(settings), ordinal=ordinal
+    )
+    if known is not None:
+        return known
+    ensure_held(assignment)
     _check_ordinal(ordinal, settings.new_sets_per_turn)
     request = request_candidates(assignment.dialogue, settings, ordinal)
     if request is None:

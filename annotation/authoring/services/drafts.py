@@ -10,6 +10,7 @@ from annotation.authoring.models import Draft, Turn
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.assignment import check_still_annotates, lock_assignment
 from common.refusals import Refusal
+from dialogues.models import Dialogue
 from projects.models import Protocol
 
 # Characters. Longer than any project allows to send, so that pasted text is not lost at once.
@@ -27,14 +28,15 @@ def save_draft(
     source: int | None,
     version: int,
 ) -> Draft:
-    """Store the draft, unless another device has stored one since `version`.
+    """Store the draft, unless another device has stored one since `version`, or has written the turn.
 
-    Raises NotAllowed, and Refusal draft_conflict with the newer draft.
+    Raises NotAllowed, and Refusal: draft_conflict with the newer draft, written_elsewhere as for a turn.
     """
     assignment = lock_assignment(
         annotator=annotator, assignment_id=assignment_id, protocol=Protocol.AUTHORING
     )
     check_still_annotates(assignment)
+    check_unwritten(assignment.dialogue, position)
     draft, _created = Draft.objects.get_or_create(assignment=assignment)
     text = text.replace("\0", "")[:MAX_DRAFT]
     if draft.version != version and draft.text != text:
@@ -45,6 +47,21 @@ def save_draft(
     draft.version, draft.saved_at = draft.version + 1, timezone.now()
     draft.save()
     return draft
+
+
+def check_unwritten(dialogue: Dialogue, position: int) -> None:
+    """Raise Refusal written_elsewhere if the dialogue has a text at this position."""
+    expected = dialogue.utterance_count
+    if position >= expected:
+        return
+    raise Refusal(
+        "written_elsewhere",
+        _("Turn %(n)d was already written, in another tab or on another device.") % {"n": position + 1},
+        _(
+            "Load the dialogue again to see what is stored. Your text was not stored, and nothing was overwritten."
+        ),
+        details={"expected": expected, "stored": dialogue.utterances.get(position=position).text},
+    )
 
 
 def _conflict(draft: Draft) -> Refusal:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.authoring.models import Turn
 from annotation.authoring.services.candidates import request_candidates
-from annotation.authoring.services.drafts import clear_draft, restore_draft
+from annotation.authoring.services.drafts import check_unwritten, clear_draft, restore_draft
 from annotation.authoring.services.provenance import (
     DerivedProvenance,
     clean_text,
@@ -95,14 +95,7 @@ def _check_position(dialogue: Dialogue, position: int) -> None:
             _("Nothing is lost: the page sends the earlier turn first. If it does not, reload."),
             details={"expected": expected},
         )
-    if position < expected:
-        stored = dialogue.utterances.get(position=position).text
-        raise Refusal(
-            "written_elsewhere",
-            _("Turn %(n)d was already written, in another tab or on another device.") % {"n": position + 1},
-            _("Your text stays in the input. Reload to continue from what is stored."),
-            details={"expected": expected, "stored": stored},
-        )
+    check_unwritten(dialogue, position)
 
 
 def _provenance_of(dialogue: Dialogue, sent: SentTurn, text: str) -> DerivedProvenance:

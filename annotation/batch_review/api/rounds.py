@@ -31,7 +31,7 @@ from annotation.batch_review.serializers.rounds import (
     RoundFilters,
     RoundSerializer,
     RoundWithCountsSerializer,
-    UndoReturnInput,
+    UndoVerdictInput,
     UnsealInput,
     serialize_round,
     serialize_round_with_counts,
@@ -40,7 +40,7 @@ from annotation.batch_review.services.batch_plan import update_batch_plan
 from annotation.batch_review.services.cutting import cut_batches
 from annotation.batch_review.services.regrouping import regroup_round
 from annotation.batch_review.services.sealing import seal_round, unseal_round
-from annotation.batch_review.services.undoing import undo_return
+from annotation.batch_review.services.undoing import undo_acceptance, undo_return
 from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.tasks.models.rounds import Round
@@ -177,17 +177,28 @@ class AcceptView(StepView):
         accept_round(controller=user, round_id=row.pk, decision_id=sent.pop("id"), **sent)
 
 
-@step_schema("rounds_undo_return", UndoReturnInput)
+@step_schema("rounds_undo_acceptance", UndoVerdictInput)
+class UndoAcceptanceView(StepView):
+    """Undo an acceptance within ten minutes. Codes: not_accepted, too_late, secrets_shown."""
+
+    needs = Capability.REVIEW
+
+    def step(self, request: Request, user: User, row: Round) -> None:
+        sent = validated_input(UndoVerdictInput, request)
+        undo_acceptance(controller=user, round_id=row.pk, decision_id=sent["id"])
+
+
+@step_schema("rounds_undo_return", UndoVerdictInput)
 class UndoReturnView(StepView):
     """Undo a return within ten minutes, unless somebody works on the next round.
 
-    Codes: not_returned, too_late, worked_on.
+    Codes: not_returned, too_late, secrets_shown, worked_on.
     """
 
     needs = Capability.REVIEW
 
     def step(self, request: Request, user: User, row: Round) -> None:
-        sent = validated_input(UndoReturnInput, request)
+        sent = validated_input(UndoVerdictInput, request)
         undo_return(controller=user, round_id=row.pk, decision_id=sent["id"])
 
 

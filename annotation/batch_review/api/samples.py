@@ -37,7 +37,7 @@ TAG = ["Batch review"]
 def drawn_sample(row: Round) -> Sample:
     sample = sample_of_round(row)
     if sample is None:
-        raise NotFound(_("No sample of this batch was drawn yet."), _("Draw one and judge it first."))
+        raise NotFound(_("No sample of this batch was drawn yet."), _("Draw a sample and judge it first."))
     return sample
 
 

@@ -15,6 +15,7 @@ urlpatterns = [
     path("rounds/<int:pk>/group/", rounds.GroupView.as_view(), name="api_regroup"),
     path("rounds/<int:pk>/accept/", rounds.AcceptView.as_view(), name="api_accept"),
     path("rounds/<int:pk>/return/", rounds.ReturnView.as_view(), name="api_return"),
+    path("rounds/<int:pk>/undo-acceptance/", rounds.UndoAcceptanceView.as_view(), name="api_undo_acceptance"),
     path("rounds/<int:pk>/undo-return/", rounds.UndoReturnView.as_view(), name="api_undo_return"),
     path("rounds/<int:pk>/sample/", samples.SampleView.as_view(), name="api_sample"),
     path("rounds/<int:pk>/sample/next/", samples.NextView.as_view(), name="api_sample_next"),

@@ -11,6 +11,7 @@ from annotation.batch_review.models import Appeal, Judgement, Sample, SampleItem
 from annotation.batch_review.selectors.annotator_accuracy import judged_items_of
 from annotation.batch_review.selectors.visibility import items_to_judge
 from annotation.labelling.models.labels import Schema
+from annotation.labelling.selectors.visibility import refuse_hidden_labels
 from annotation.tasks.models.rounds import Round
 from common.refusals import NotAllowed, NotFound
 from projects.models import Project
@@ -82,9 +83,7 @@ def disputable_item_for(user: User, pk: int) -> SampleItem:
     if item is None or project is None or not (granted := capabilities_of(user, project)):
         raise NotFound(_("There is no such dialogue in a sample."), _("Go back to the list."))
     if items_to_judge(user, project, granted).filter(pk=pk).exists():
-        raise NotAllowed(
-            _("You may have to judge this dialogue in a sample. Its labels are shown once you have.")
-        )
+        raise refuse_hidden_labels()
     if Capability.DECIDE in granted or judged_items_of(user, project).filter(pk=pk).exists():
         return item
     raise NotAllowed(_("You did not label this dialogue, or its batch is still in review."))

@@ -33,6 +33,11 @@ class JudgedAnswer:
     was_right: bool
     label_was_wrong: bool
 
+    @property
+    def label_stays(self) -> bool:
+        """The batch was accepted, so its labels are exported as they are, the wrong ones too."""
+        return self.label_was_wrong and self.item.sample.round.state == RoundState.ACCEPTED
+
 
 def judged_items_of(annotator: User, project: Project) -> QuerySet[SampleItem]:
     """Drawn dialogues of ended rounds that the person labelled, the newest round first."""

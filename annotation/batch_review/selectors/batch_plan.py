@@ -1,6 +1,9 @@
 """How a project's batches are cut and judged, and which questions their accuracy can be about."""
 
-from annotation.batch_review.models import BatchPlan
+from dataclasses import dataclass
+from decimal import Decimal
+
+from annotation.batch_review.models import BatchPlan, Sample
 from annotation.labelling.schema.questions import Kind, Question, Scope
 from annotation.labelling.selectors.schemas import current_schema, load_schema
 from projects.models import Project
@@ -10,6 +13,21 @@ def batch_plan_for(project: Project) -> BatchPlan:
     """The stored plan, or an unsaved one with DiQAD's numbers about the project's default question."""
     stored = BatchPlan.objects.filter(project=project).first()
     return stored or BatchPlan(project=project, question=default_question(project))
+
+
+@dataclass(frozen=True, slots=True)
+class Percents:
+    """How many percent of the labels have to be right. classes: of every class; 0: single classes are not checked."""
+
+    overall: Decimal
+    classes: Decimal
+
+
+def deciding_percents(rule: BatchPlan | Sample) -> Percents:
+    """Without a checked question all labels are the one class, so that the larger percentage decides alone."""
+    if rule.question:
+        return Percents(rule.overall_percent, rule.class_percent)
+    return Percents(max(rule.overall_percent, rule.class_percent), Decimal(0))
 
 
 def checkable_questions(project: Project) -> list[Question]:

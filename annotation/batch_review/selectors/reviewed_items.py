@@ -12,6 +12,8 @@ from annotation.batch_review.models import Appeal, AppealState, Judgement, Sampl
 from annotation.labelling.schema.answers import differing_paths
 from annotation.labelling.schema.questions import QuestionSchema
 from annotation.labelling.selectors.schemas import load_schema
+from annotation.tasks.models.rounds import RoundState
+from annotation.tasks.models.work import Task
 from measures.proportion import Proportion, proportion
 
 WHOLE = "all"  # the class of every label if accuracy is about all compared answers
@@ -79,6 +81,13 @@ def reviewed_items(sample: Sample) -> list[ReviewedItem]:
     for item in items:
         item.sample = sample
     return attach_judgements(items)
+
+
+def reviewed_label(task: Task) -> ReviewedItem | None:
+    """The task's label with what the sample of its accepted batch says about it; None if it was not judged."""
+    rows = SampleItem.objects.filter(task=task, sample__round__state=RoundState.ACCEPTED)
+    items = list(rows.select_related("sample__round__batch", "final").prefetch_related("final__schema"))
+    return next((one for one in attach_judgements(items) if one.deciding), None)
 
 
 def confusion_matrix(reviewed: Sequence[ReviewedItem], question: str) -> dict[tuple[str, str], int]:

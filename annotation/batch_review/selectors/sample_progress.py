@@ -1,5 +1,6 @@
 """How far a sample is judged, and what it says about its batch."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Any
 from accounts.models import User
 from annotation.batch_review.models import Sample, SampleItem
 from annotation.batch_review.selectors.access import sample_schemas
+from annotation.batch_review.selectors.batch_plan import deciding_percents
 from annotation.batch_review.selectors.eligibility import labelled_by
 from annotation.batch_review.selectors.reviewed_items import (
     JUDGEMENTS_WITHOUT_TEXT,
@@ -17,7 +19,6 @@ from annotation.batch_review.selectors.reviewed_items import (
 )
 from annotation.batch_review.selectors.visibility import visible_items
 from annotation.labelling.selectors.schemas import load_schema
-from annotation.tasks.models.rounds import RoundState
 from annotation.tasks.models.work import Task
 from measures.acceptance import (
     PlanPoint,
@@ -31,8 +32,7 @@ from measures.acceptance import (
     stratified_share,
 )
 from measures.batch_verdict import BatchVerdict, ClassTally, batch_verdict
-from measures.estimate import Estimate, undefined
-from measures.proportion import proportion
+from measures.estimate import Estimate
 
 OPEN, RIGHT, WRONG, THEIRS_RIGHT, THEIRS_WRONG, OWN = ".rwRWo"
 
@@ -47,8 +47,9 @@ class Thresholds:
 
 def thresholds_of(sample: Sample) -> Thresholds:
     """The thresholds of the plan with which the sample was drawn."""
-    classes = exact_fraction(str(sample.class_percent / 100)) if sample.class_percent else None
-    return Thresholds(exact_fraction(str(sample.overall_percent / 100)), classes)
+    percents = deciding_percents(sample)
+    classes = exact_fraction(str(percents.classes / 100)) if percents.classes else None
+    return Thresholds(exact_fraction(str(percents.overall / 100)), classes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +146,11 @@ def wrong_allowed(sample: int, threshold: Fraction) -> int:
     return sample - acceptance_number(sample, threshold)
 
 
+def smallest_class_with_spare(threshold: Fraction) -> int | None:
+    """How many labels of a class a sample needs before one of them may be wrong; None if all have to be right."""
+    return math.ceil(1 / (1 - threshold)) if threshold < 1 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """How many labels of a sample may be wrong if neither the overall rule nor that of a class is to fail.
@@ -154,6 +160,11 @@ class Allowance:
 
     total: int
     classes: dict[str, int]
+
+
+def hides_classes(sample: Sample, progress: SampleProgress) -> bool:
+    """Whether the drawn classes are a secret: those of a blind sample, until all of it is judged or its round ends."""
+    return sample.is_blind and progress.judged < progress.sample and sample.round.ended_at is None
 
 
 def allowance_of(progress: SampleProgress, thresholds: Thresholds, *, hides_drawn: bool) -> Allowance:
@@ -168,14 +179,20 @@ def allowance_of(progress: SampleProgress, thresholds: Thresholds, *, hides_draw
     return Allowance(min(total, sum(classes.values())), classes)
 
 
-def class_estimate(tally: ClassTally, *, hides_drawn: bool) -> Estimate:
-    """The accuracy of a class. While its size is a secret, the interval is that of a class without end."""
-    if not hides_drawn:
-        return batch_accuracy(tally.correct, tally.judged, tally.population)
-    if not tally.judged:
-        return undefined(0)
-    part = proportion(tally.correct, tally.judged)
-    return Estimate(part.share, part.low, part.high, part.n)
+def class_estimate(tally: ClassTally, tallies: Sequence[ClassTally], *, hides_drawn: bool) -> Estimate:
+    """The accuracy of a class in the batch, by the method of the whole batch. tallies: of all classes.
+
+    While its size is a secret, the class counts as large as it can be: everything that is not judged in another class.
+    The interval then reveals nothing, and equals that of the batch if there is only one class. It is mostly wider
+    than with the true size, but not always: the ends of exact intervals do not move steadily with the population.
+    """
+    population = _largest_size(tally, tallies) if hides_drawn else tally.population
+    return batch_accuracy(tally.correct, tally.judged, population)
+
+
+def _largest_size(tally: ClassTally, tallies: Sequence[ClassTally]) -> int:
+    elsewhere = sum(other.judged for other in tallies if other.label != tally.label)
+    return sum(other.population for other in tallies) - elsewhere
 
 
 def acceptance_curve(sample: Sample, size: int, wrong: Sequence[int]) -> tuple[PlanPoint, ...]:
@@ -227,7 +244,7 @@ def controller_progress(controller: User, sample: Sample) -> ControllerProgress:
     reviewed = attach_judgements(items, JUDGEMENTS_WITHOUT_TEXT)
     progress = sample_progress(sample, visible_items(controller, sample, reviewed))
     thresholds, cells = thresholds_of(sample), _cells(controller, sample, reviewed)
-    hides_drawn = sample.is_blind and sample.round.state == RoundState.IN_REVIEW
+    hides_drawn = hides_classes(sample, progress)
     allowance = allowance_of(progress, thresholds, hides_drawn=hides_drawn)
     return ControllerProgress(
         progress,
@@ -246,7 +263,12 @@ def _blind_classes(sample: Sample, progress: SampleProgress) -> list[ControllerC
     labels = dict.fromkeys([*question_classes(sample), *judged])
     tallies = [judged.get(label, ClassTally(label, 0, 0, 0)) for label in labels]
     return [
-        ControllerClass(tally.label, class_estimate(tally, hides_drawn=True), tally.judged, tally.correct)
+        ControllerClass(
+            tally.label,
+            class_estimate(tally, progress.tallies, hides_drawn=True),
+            tally.judged,
+            tally.correct,
+        )
         for tally in tallies
     ]
 
@@ -255,7 +277,7 @@ def _known_classes(progress: SampleProgress, allowance: Allowance) -> list[Contr
     return [
         ControllerClass(
             tally.label,
-            class_estimate(tally, hides_drawn=False),
+            class_estimate(tally, progress.tallies, hides_drawn=False),
             tally.judged,
             tally.correct,
             tally.sample,

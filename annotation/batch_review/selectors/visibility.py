@@ -2,6 +2,8 @@
 
 In a blind sample a label leaves the server only after the controller's own judgement on it is stored. How many of each
 class were drawn stays secret as well: with one dialogue left, it would reveal that dialogue's label.
+
+A verdict shows everything. If it comes before the whole sample is judged, it cannot be undone (selectors/undoing.py).
 """
 
 from collections.abc import Iterable, Sequence, Set

@@ -65,8 +65,8 @@ class ReturnInput(StrictSerializer):
     )
 
 
-class UndoReturnInput(StrictSerializer):
-    id = serializers.UUIDField(help_text="Of the return that is undone.")
+class UndoVerdictInput(StrictSerializer):
+    id = serializers.UUIDField(help_text="Of the verdict that is undone.")
 
 
 class BatchSerializer(serializers.ModelSerializer[Batch]):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -28,10 +29,23 @@ def update_batch_plan(*, project: Project, actor: User | None, changes: Mapping[
     lock_project(project.pk)
     plan = batch_plan_for(project)
     _check_question(project, changes.get("question", ""))
+    _check_sizes(plan, changes)
     if plan._state.adding:
         plan.save(force_insert=True)
     change_settings(plan, changes, "batch_plan_changed", project, actor)
     return plan
+
+
+def _check_sizes(plan: BatchPlan, changes: Mapping[str, Any]) -> None:
+    """A plan from before this rule may still be changed in everything else: the page always sends both sizes."""
+    batch = changes.get("batch_size", plan.batch_size)
+    sample = changes.get("sample_size", plan.sample_size)
+    if (batch, sample) != (plan.batch_size, plan.sample_size) and sample > batch:
+        raise Invalid(
+            _("A sample cannot be larger than its batch of %(n)s.") % {"n": intcomma(batch)},
+            _("Draw fewer dialogues per sample, or cut larger batches."),
+            field="sample_size",
+        )
 
 
 def _check_question(project: Project, key: str) -> None:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.batch_review.selectors.batch_plan import batch_plan_for
+from annotation.batch_review.selectors.cut_preview import preview_cut
 from annotation.batch_review.services.regrouping import check_group
 from annotation.batch_review.services.sealing import seal_if_complete
 from annotation.labelling.selectors.gold import live_gold
@@ -95,8 +96,7 @@ def _lock_unbatched(project: Project) -> list[int]:
 
 
 def _split(tasks: Sequence[int], size: int, *, with_rest: bool) -> list[Sequence[int]]:
-    if not with_rest:
-        tasks = tasks[: len(tasks) - len(tasks) % size]
+    tasks = tasks[: len(tasks) - preview_cut(len(tasks), size, with_rest=with_rest).left]
     if not tasks:
         raise Refusal(
             "nothing_to_cut",

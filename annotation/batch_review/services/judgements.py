@@ -74,7 +74,7 @@ def _refuse_own_work(controller: User, item: SampleItem) -> None:
     answered = Submission.objects.filter(annotator=controller, task__dialogue=dialogue).exists()
     if answered or FinalLabel.objects.filter(decided_by=controller, dialogue=dialogue).exists():
         raise Refusal(
-            "own_work", _("You labelled this dialogue yourself."), _("Another controller judges it.")
+            "own_work", _("You labelled this dialogue yourself."), _("Another controller has to judge it.")
         )
 
 

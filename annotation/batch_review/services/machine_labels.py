@@ -120,8 +120,8 @@ def untouched_tasks(project: Project) -> QuerySet[Task]:
 def nothing_to_label() -> Refusal:
     return Refusal(
         "nothing_to_label",
-        _("None of these dialogues is outside the batches and unclaimed."),
-        _("Score dialogues that nobody has begun, or take more of the classes."),
+        _("All of these dialogues are already in a batch, or somebody has begun them."),
+        _("Score dialogues that nobody has begun, or select more classes."),
     )
 
 

@@ -46,7 +46,9 @@ def check_group(name: str, known: Sequence[str]) -> None:
     """Raise Invalid unless the group is known or empty (anybody)."""
     if name and name not in known:
         raise Invalid(
-            _("There is no group “%(name)s”.") % {"name": name}, _("Choose one with members."), field="group"
+            _("There is no group “%(name)s”.") % {"name": name},
+            _("Choose a group that has members."),
+            field="group",
         )
 
 

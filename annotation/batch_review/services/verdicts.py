@@ -69,7 +69,7 @@ def return_round(
         raise Refusal(
             "passes",
             _("The sample passes, so the batch cannot be returned."),
-            _("Accept it; single mistakes are corrected in the dialogues themselves."),
+            _("Accept it; the labels found wrong stay as they are."),
         )
     figures = verdict_figures(progress, sample)
     _give_verdict(row, RoundState.RETURNED, controller, decision_id, reason, figures)
@@ -84,7 +84,7 @@ def _is_repeat(row: Round, verdict: RoundState, controller: User, decision_id: U
         if was_undone(row, decision_id):
             raise Refusal(
                 "undone",
-                _("This return was undone in the meantime."),
+                _("This verdict was undone in the meantime."),
                 _("Reload the page to see the batch as it is now."),
             )
         return False
@@ -100,7 +100,7 @@ def _sample_in_review(row: Round) -> Sample:
     raise Refusal(
         "not_in_review",
         _("No sample of this batch was drawn yet."),
-        _("Draw one and judge it first."),
+        _("Draw a sample and judge it first."),
     )
 
 

@@ -24,7 +24,7 @@ BLANKS = " \t\r\n\u00a0\u3000"
 class AnswerProblem:
     """path: "quality", or "3/nugget" for an utterance.
 
-    code: missing, not_an_option, not_a_number, not_text, unknown_question, unknown_utterance or malformed.
+    code: missing, not_an_option, not_alone, not_a_number, not_text, unknown_question, unknown_utterance or malformed.
     """
 
     path: str
@@ -98,11 +98,11 @@ class _AnswerCheck:
 
     def split(self, answers: Any, places: frozenset[str]) -> tuple[RawAnswers, dict[str, RawAnswers]]:
         if not isinstance(answers, Mapping) or set(answers) - {"dialogue", "utterances"}:
-            self.add("", "malformed", _("Answers are an object with “dialogue” and “utterances”."))
+            self.add("", "malformed", _("Answers must be an object with “dialogue” and “utterances”."))
             return {}, {}
         dialogue, utterances = answers.get("dialogue", {}), answers.get("utterances", {})
         if not isinstance(dialogue, Mapping) or not isinstance(utterances, Mapping):
-            self.add("", "malformed", _("Answers are an object with “dialogue” and “utterances”."))
+            self.add("", "malformed", _("Answers must be an object with “dialogue” and “utterances”."))
             return {}, {}
         return dialogue, dict(self._utterances(utterances, places))
 
@@ -117,7 +117,7 @@ class _AnswerCheck:
                 }
                 self.add(truncate(position), "unknown_utterance", message)
             elif not isinstance(sent, Mapping):
-                self.add(position, "malformed", _("The answers of an utterance are an object."))
+                self.add(position, "malformed", _("The answers of an utterance must be an object."))
             else:
                 yield position, sent
 
@@ -161,7 +161,8 @@ class _AnswerCheck:
             return None
         value, code = _check_value(question, raw)
         if code:
-            message = MESSAGES[code]() % {"value": truncate(raw)}
+            named = _exclusive_in(question, raw) if code == "not_alone" else raw
+            message = MESSAGES[code]() % {"value": truncate(named)}
             self.add(prefix + question.key, code, message)
         return value
 
@@ -191,6 +192,7 @@ class _AnswerCheck:
 
 MESSAGES = {
     "not_an_option": lambda: _("“%(value)s” is not one of the options."),
+    "not_alone": lambda: _("“%(value)s” cannot be combined with other options."),
     "not_a_number": lambda: _("“%(value)s” is not a whole number in the range of this slider."),
     "not_text": lambda: _("This text is too long or contains unreadable characters."),
 }
@@ -222,8 +224,13 @@ def _check_text(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
 def _check_list(question: Question, raw: Any) -> tuple[AnswerValue | None, str]:
     if not isinstance(raw, list) or not all(map(question.offers, raw)):
         return None, "not_an_option"
-    chosen: list[int | str] = [option.value for option in question.options if option.value in raw]
-    return (chosen, "") if chosen else (None, "")
+    chosen = [option for option in question.options if option.value in raw]
+    held = [option.value for option in chosen if not option.alone or len(chosen) == 1]
+    return held or None, "" if len(held) == len(chosen) else "not_alone"
+
+
+def _exclusive_in(question: Question, values: Sequence[Any]) -> Any:
+    return next(option.value for option in question.options if option.alone and option.value in values)
 
 
 def compared_paths(schema: QuestionSchema, speakers: Sequence[str]) -> list[str]:

@@ -60,6 +60,13 @@ def _check_kind(question: Question, path: Path, problems: ProblemCollector) -> N
             _("The answer of this kind of question cannot be set."),
             _("Use a choice, scale or slider."),
         )
+    for n, option in enumerate(question.options):
+        if option.alone and question.kind is not Kind.CHOICES:
+            problems.add(
+                (*path, "options", n, "alone"),
+                _("Only one option can be chosen here anyway."),
+                _("Leave “alone” out, or let people choose several options."),
+            )
     if question.scope is Scope.DIALOGUE:
         for n, option in enumerate(question.options):
             if option.speakers:
@@ -83,7 +90,7 @@ def _check_implied(
         problems.add(
             path,
             _("This option is not offered for every speaker whom the question is about."),
-            _("Set an option without speakers of its own."),
+            _("Choose an option that is not limited to certain speakers."),
         )
 
 
@@ -148,8 +155,8 @@ def _check_reference(
         operator = "includes" if referenced.kind is Kind.CHOICES else "in"
         problems.add(
             path,
-            _("“%(key)s” cannot be asked about in this way.") % {"key": referenced.key},
-            _("Use “%(wanted)s” for it.") % {"wanted": operator},
+            _("This condition does not fit the answers to “%(key)s”.") % {"key": referenced.key},
+            _("Write “%(wanted)s” in the condition instead.") % {"wanted": operator},
         )
     else:
         values = leaf.values if isinstance(leaf, OneOf) else (leaf.value,)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from common.sentences import join_sentences
+
 MAX_PROBLEMS = 50
 
 Path = tuple[str | int, ...]
@@ -19,7 +21,7 @@ class SchemaProblem:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message} {self.remedy}".strip()
+        return f"{self.path}: {join_sentences([self.message, self.remedy])}"
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

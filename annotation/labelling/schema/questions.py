@@ -52,6 +52,7 @@ class Option:
     key: the keyboard key; if empty, the page assigns one. speakers: offered only for their utterances; empty: all.
     counts_as: the option that this one equals when agreement is measured (DCH Table 2); None: itself.
     apart: it is not on the scale of the others, so it is shown below them.
+    alone: of a question with several answers, it excludes the others ("none").
     """
 
     value: int | str
@@ -61,6 +62,7 @@ class Option:
     nugget: Nugget | None = None
     counts_as: int | str | None = None
     apart: bool = False
+    alone: bool = False
     guideline: BilingualText | None = None
     examples: tuple[BilingualText, ...] = ()
 

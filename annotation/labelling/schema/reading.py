@@ -44,7 +44,10 @@ FIELDS_BY_KIND = {
     Kind.TEXT: ("max_length",),
     **dict.fromkeys(WITH_OPTIONS, ("options",)),
 }
-OPTION_FIELDS = ("value", "text", "key", "speakers", "nugget", "counts_as", "apart", "guideline", "examples")
+OPTION_FIELDS = (
+    *("value", "text", "key", "speakers", "nugget", "counts_as", "apart", "alone"),
+    *("guideline", "examples"),
+)
 
 
 def read_schema(content: Mapping[str, Any]) -> QuestionSchema:
@@ -181,7 +184,9 @@ def _read_option(raw: Any, path: Path, problems: ProblemCollector, kind: Kind | 
     value, text = _read_value(fields, "value"), fields.text("text", most=MAX_SHORT_TEXT)
     if kind is Kind.SCALE and isinstance(value, str):
         fields.add_problem(
-            "value", _("A scale consists of whole numbers."), _("Use numbers, or the kind “choice”.")
+            "value",
+            _("The options of a scale must be whole numbers."),
+            _("Use numbers, or the kind “choice”."),
         )
     key, others = _read_keyboard_key(fields), _read_other_option_fields(fields)
     return Option(value=value, text=text, key=key, **others) if value is not None and text else None
@@ -206,6 +211,7 @@ def _read_other_option_fields(fields: Fields) -> dict[str, Any]:
         "nugget": fields.enum_member("nugget", Nugget) if fields.has("nugget") else None,
         "counts_as": _read_value(fields, "counts_as") if fields.has("counts_as") else None,
         "apart": fields.flag("apart", False),
+        "alone": fields.flag("alone", False),
         "guideline": fields.text("guideline", required=False),
         "examples": tuple(_read_examples(fields)),
     }
@@ -261,7 +267,7 @@ def read_condition(raw: Any, path: Path, problems: ProblemCollector, depth: int 
     """Read a condition. Returns None if it is invalid; `problems` then has the reason."""
     names = frozenset(raw) if isinstance(raw, Mapping) else frozenset[str]()
     if depth > MAX_NESTING:
-        remedy = _("Nest at most %(most)d of them.") % {"most": MAX_NESTING}
+        remedy = _("Nest conditions at most %(most)d levels deep.") % {"most": MAX_NESTING}
         problems.add(path, _("This condition is nested too deeply."), remedy)
         return None
     if names == {"question", "in"} or names == {"question", "includes"}:
@@ -308,6 +314,10 @@ def _read_question_condition(fields: Fields) -> Condition | None:
         return Includes(key, value) if key and value is not None else None
     values = fields.items("in", MAX_OPTIONS)
     if not values or not all(is_value(value) for value in values):
-        fields.add_problem("in", _("Some of these cannot be answers."), _("List answers to that question."))
+        fields.add_problem(
+            "in",
+            _("Some of these values cannot be answers."),
+            _("List only answers to the question that the condition names."),
+        )
         return None
     return OneOf(key, tuple(values)) if key else None

@@ -89,6 +89,7 @@ def _option(option: Option) -> dict[str, Any]:
         "nugget": option.nugget.value if option.nugget else None,
         "counts_as": option.counts_as,
         "apart": option.apart or None,
+        "alone": option.alone or None,
         "guideline": _text(option.guideline),
         "examples": [_text(example) for example in option.examples] or None,
     }

@@ -85,7 +85,12 @@ class _Builder:
                 next(self.events)  # the end of the document
                 following = next(self.events)
                 if isinstance(following, yaml.DocumentStartEvent):
-                    self._refuse(following, (), _("This is a second document."), _("Remove the line “---”."))
+                    self._refuse(
+                        following,
+                        (),
+                        _("This starts a second YAML document, but only one is allowed."),
+                        _("Remove the line “---”."),
+                    )
                 return value
         return None
 

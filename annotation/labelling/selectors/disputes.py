@@ -5,15 +5,13 @@ from datetime import datetime
 from typing import Any, cast
 
 from django.db.models import Exists, Max, OuterRef, Prefetch, Q, QuerySet, Subquery
-from django.utils.translation import gettext as _
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
 from annotation.labelling.selectors.disagreement import MAX_PATHS, DifferingQuestion, differing_questions
-from annotation.labelling.selectors.visibility import hidden_labels
+from annotation.labelling.selectors.visibility import hidden_labels, refuse_hidden_labels
 from annotation.labelling.selectors.workbench import disputed_tasks
 from annotation.tasks.models.work import Task, TaskState
-from common.refusals import NotAllowed
 from projects.models import Project
 
 
@@ -48,9 +46,7 @@ def dispute_for(reader: User, project: Project, task_id: int) -> Task | None:
     task = with_answers(rows.select_related("dialogue")).first()
     unseen = hidden_labels(reader, project)
     if task is not None and unseen.filter(task=task).exists():
-        raise NotAllowed(
-            _("You may have to judge this dialogue in a sample. Its labels are shown once you have.")
-        )
+        raise refuse_hidden_labels()
     return task
 
 

@@ -43,7 +43,7 @@ def get_schema_version(project: Project, version: int) -> Schema:
     if row is None:
         raise NotFound(
             _("This project has no schema version %(n)d.") % {"n": version},
-            _("Choose one of those that the list shows."),
+            _("Choose a version from the list."),
         )
     return row
 

@@ -13,6 +13,7 @@ from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Stage, S
 from annotation.labelling.schema.answers import differing_paths
 from annotation.labelling.selectors.schemas import load_schema
 from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.selectors.claimable import claimable_by
 from common import clock
 from dialogues.models import Dialogue, Utterance
 from dialogues.selectors import OPENING_CHARS
@@ -109,6 +110,32 @@ def live_submissions(user: User, project: Project) -> QuerySet[Submission]:
     first = Utterance.objects.filter(dialogue=OuterRef("task__dialogue"), position=0)
     rows = rows.annotate(opening=Subquery(first.values(begins=Left("text", OPENING_CHARS))))
     return rows.select_related("task__dialogue", "schema").prefetch_related(finals).order_by("-stored_at")
+
+
+def begun_assignment_of(user: User, project: Project) -> Assignment | None:
+    """The active assignment that the person was shown, otherwise one that was fetched ahead."""
+    active = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.ACTIVE)
+    return active.filter(served_at__isnull=False).first() or active.first()
+
+
+def count_submitted(user: User, project: Project) -> int:
+    """Leaves out labels that were withdrawn with their batch: those dialogues are labelled again."""
+    own = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
+    return own.exclude(task__state=TaskState.WITHDRAWN).count()
+
+
+def count_available(user: User, project: Project) -> int:
+    """How many dialogues the person has labelled, holds or can still get; others may take some of those before.
+
+    What the person has skipped or lost is not offered again, nor is what is for another group.
+    """
+    own = Assignment.objects.filter(
+        annotator=user, project=project, state__in=(*HELD, AssignmentState.SUBMITTED)
+    ).exclude(task__state=TaskState.WITHDRAWN)
+    had = Assignment.objects.filter(task=OuterRef("pk"), annotator=user)
+    free = Task.objects.filter(claimable_by(user, [project]), ~Exists(had), project=project)
+    available = own.count() + free.count()
+    return min(available, project.labelling.max_per_person or available)
 
 
 CONFIRMED = Submission.objects.filter(assignment=OuterRef("pk"), superseded_at=None, stage=Stage.CONFIRMATION)

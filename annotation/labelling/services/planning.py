@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -77,6 +78,16 @@ def plan_imported_dialogues(project: Project, dialogues: Sequence[Dialogue]) -> 
     settings = LabellingSettings.objects.filter(project=project).first()
     if settings is not None and settings.plan_imported:
         _create_tasks(settings, [(row.pk, row.language) for row in dialogues], settings.overlap, "", 0)
+
+
+def follow_language(project: Project, dialogues: QuerySet[Dialogue], language: str) -> None:
+    """Give tasks the language that their dialogues are about to get; in the same transaction."""
+    settings = LabellingSettings.objects.filter(project=project).first()
+    if settings is None:
+        return
+    tasks = Task.objects.filter(project=project, dialogue__in=dialogues)
+    if tasks.update(language=primary_language(language)):
+        reset_claim_cursors(project)
 
 
 def _create_tasks(

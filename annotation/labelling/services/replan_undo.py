@@ -84,7 +84,7 @@ def _undoable_event(project: Project, undone: UUID) -> Event:
         raise Refusal(
             "cannot_undo",
             _("This change cannot be undone, because its former values are not kept."),
-            _("Change the dialogues once more instead."),
+            _("Change the dialogues again instead."),
         )
     return event
 

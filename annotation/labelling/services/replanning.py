@@ -84,7 +84,7 @@ def replan_tasks(*, project: Project, actor: User | None, request_id: UUID, repl
 def check_replan(project: Project, replan: Replan) -> None:
     """Raise Invalid unless something changes and every value is allowed."""
     if replan.overlap is None and replan.group is None and replan.priority is None:
-        raise Invalid(_("Nothing is changed."), _("Give a number of people, a group or a priority."))
+        raise Invalid(_("Nothing would change."), _("Give a number of people, a group or a priority."))
     if replan.overlap is not None and not 1 <= replan.overlap <= MAX_OVERLAP:
         raise Invalid(
             _("Between 1 and %(limit)d people can label a dialogue.") % {"limit": MAX_OVERLAP},
@@ -97,7 +97,7 @@ def check_replan(project: Project, replan: Replan) -> None:
     if replan.group and replan.group not in groups_of(project):
         raise Invalid(
             _("There is no group “%(name)s”.") % {"name": replan.group},
-            _("Choose one with members."),
+            _("Choose a group that has members."),
             field="group",
         )
 

@@ -207,7 +207,7 @@ def check_not_sealed(task: Task) -> None:
         raise Refusal(
             "sealed",
             _("The batch of this dialogue is sealed, so its labels do not change any more."),
-            _("If you think that something is wrong, ask in its thread."),
+            _("If you think something is wrong, ask in the dialogue's thread."),
         )
 
 

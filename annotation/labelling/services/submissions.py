@@ -157,7 +157,7 @@ def _check_open(locked: LockedAssignment) -> None:
         raise Refusal(
             "decided",
             _("A trainer decides this dialogue, or has decided it."),
-            _("If you think that something is wrong, ask in its thread."),
+            _("If you think something is wrong, ask in the dialogue's thread."),
         )
 
 
@@ -170,7 +170,9 @@ def _schema_row(assignment: Assignment, version: int) -> Schema:
     if row.version != version:
         raise Refusal(
             "schema_changed",
-            _("The questions were changed while you answered: version %(new)d holds now, not %(old)d.")
+            _(
+                "The questions were changed while you were answering: version %(new)d is current, no longer %(old)d."
+            )
             % {"new": row.version, "old": version},
             _("Your answers are still here. Reload the page, look them over and send again."),
             details={"version": row.version},

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = "Create a project from a preset."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="short name: small letters, digits, - and _")
+        parser.add_argument("name", help="short name: lowercase letters, digits, - and _")
         parser.add_argument(
             "--preset", required=True, choices=sorted(PRESETS), help="what the project starts with"
         )

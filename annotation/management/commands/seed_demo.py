@@ -18,7 +18,7 @@ from annotation.demo.labelling_projects import (
     create_helpdesk_project,
     create_quality_project,
     cut_quality_batches,
-    import_quality_chats,
+    import_quality_dialogues,
     label_quality_project,
 )
 from annotation.demo.scripted_project import create_scripted_project
@@ -129,13 +129,13 @@ class Command(BaseCommand):
         return project
 
     def _quality_project(self, people: dict[str, User]) -> Project:
-        """First the batch that scripts labelled, so that the chats that people label are in the batches after it."""
+        """First the batch that scripts labelled, so that the dialogues for people are in the batches after it."""
         quality = create_quality_project(people["mara"])
         if not Dialogue.objects.filter(project=quality).exists():
             create_accepted_batch(
                 quality, engineer=people["eric"], trainer=people["tina"], controller=people["carlos"]
             )
-        import_quality_chats(quality, people["eric"])
+            import_quality_dialogues(quality, people["eric"])
         return quality
 
     def _write_dialogues(self, project: Project, people: dict[str, User]) -> None:

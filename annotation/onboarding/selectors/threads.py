@@ -64,10 +64,16 @@ def visible_threads(
     return rows.select_related("asker").order_by("-moved_at", "-pk")
 
 
+def assignments_of_dialogue(user: User, dialogue_id: int) -> QuerySet[Assignment]:
+    """The person's assignments of a dialogue that they hold or labelled, the newest first."""
+    own = Assignment.objects.filter(dialogue=dialogue_id, annotator=user, state__in=OWN_STATES)
+    return own.order_by("-pk")
+
+
 def dialogue_for_thread(user: User, project: Project, dialogue_id: int) -> Dialogue:
     """A dialogue whose threads the person may read and add to; NotFound otherwise."""
     row = Dialogue.objects.select_related("project").filter(pk=dialogue_id, project=project).first()
-    own = Assignment.objects.filter(dialogue=dialogue_id, annotator=user, state__in=OWN_STATES)
+    own = assignments_of_dialogue(user, dialogue_id)
     asked = Thread.objects.filter(dialogue=dialogue_id, asker=user)
     if row is None or not (sees_all_threads(user, project) or own.exists() or asked.exists()):
         raise NotFound(

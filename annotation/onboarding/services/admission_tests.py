@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -11,7 +10,8 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from annotation.labelling.selectors.gold import live_gold
 from annotation.onboarding.models import AdmissionTest, AdmissionTry, TryState
-from common.refusals import Invalid, NotAllowed, Refusal
+from common.model_validation import full_clean_or_refuse
+from common.refusals import NotAllowed, Refusal
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of
@@ -40,11 +40,7 @@ def update_admission_test(*, trainer: User, project: Project, changes: Mapping[s
 
 
 def _check_settings(test: AdmissionTest) -> None:
-    try:
-        test.full_clean(exclude=["project"])
-    except ValidationError as error:
-        field, messages = next(iter(error.message_dict.items()))
-        raise Invalid(" ".join(messages), field=field) from error
+    full_clean_or_refuse(test, exclude=["project"])
     if test.is_on and not live_gold(test.project).exists():
         raise Refusal(
             "no_gold",
@@ -75,6 +71,8 @@ def lock_admission_test(project: Project) -> AdmissionTest:
 
 def check_trainer(trainer: User, project: Project) -> None:
     if Capability.DECIDE not in capabilities_of(trainer, project):
-        raise NotAllowed(_("Only trainers do this."), _("Ask the project's manager for the role “Trainer”."))
+        raise NotAllowed(
+            _("Only trainers may do this."), _("Ask the project's manager for the role “Trainer”.")
+        )
     if project.protocol != Protocol.LABELLING:
         raise Refusal("wrong_protocol", _("Only labelling projects have admission tests."))

@@ -10,7 +10,8 @@ GUIDELINES_EN = """\
 
 A chat between two people, A and B. You write both sides, at least seven rounds (a round is one utterance of A and
 one of B).
-The model offers seven candidate replies at every turn. Use them as far as they are good, and not a step further.
+From the second utterance on, the model offers seven candidate replies at every turn. Use them as far as they are good,
+and not a step further.
 
 # The opening
 

@@ -40,7 +40,8 @@ ROUND_MOVES = {
     # Reopened before a sample is drawn, to correct a mistake.
     RoundState.SEALED: {RoundState.OPEN, RoundState.IN_REVIEW},
     RoundState.IN_REVIEW: {RoundState.ACCEPTED, RoundState.RETURNED},
-    # Undone, for a few minutes after the return.
+    # Undone, for a few minutes after the verdict.
+    RoundState.ACCEPTED: {RoundState.IN_REVIEW},
     RoundState.RETURNED: {RoundState.IN_REVIEW},
 }
 

@@ -5,6 +5,9 @@ from datetime import datetime
 
 from django.db.models import (
     Count,
+    Exists,
+    Min,
+    OuterRef,
     Prefetch,
     Q,
     QuerySet,
@@ -32,14 +35,27 @@ class Today:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Dialogues of a project. open: can be claimed; readable: those of them in languages that a reader reads; held: in
-    work."""
+    """Dialogues of a project, and what they are for one reader.
+
+    open: can be claimed; readable: those of them that the reader reads and has not had; had: those that the reader has
+    had. held: in work; held_by_reader: by the reader; passed_on: by others, after the reader has had them; by_others:
+    by others, and free for the reader if they are given back. The first of these is kept for its annotator `until`.
+    """
 
     planned: int
     open: int
     readable: int
+    had: int
     held: int
+    held_by_reader: int
+    passed_on: int
+    by_others: int
+    until: datetime | None
     finished: int
+
+    @property
+    def other_languages(self) -> int:
+        return self.open - self.readable - self.had
 
 
 def _with_opening(rows: QuerySet[Assignment]) -> QuerySet[Assignment]:
@@ -75,13 +91,22 @@ def today_of(user: User, project: Project, now: datetime | None = None) -> Today
 def task_counts(project: Project, reader: User | None = None) -> TaskCounts:
     """reader: for whom the readable tasks are counted; None: somebody who reads everything."""
     readable = readable_tasks(reader.reading_languages if reader else [], [project])
+    had = Exists(Assignment.objects.filter(task=OuterRef("pk"), annotator=reader))
     tasks = Task.objects.filter(project=project).aggregate(
         planned=Count("id"),
         open=Count("id", filter=Q(open_slots__gt=0)),
-        readable=Count("id", filter=Q(open_slots__gt=0) & readable),
+        readable=Count("id", filter=Q(open_slots__gt=0) & readable & ~Q(had)),
+        had=Count("id", filter=Q(open_slots__gt=0) & Q(had)),
     )
+    had_before = Q(Exists(Assignment.objects.filter(task=OuterRef("task"), annotator=reader)))
+    is_held = Q(state__in=HELD)
+    of_others = is_held & ~Q(annotator=reader)
     work = Assignment.objects.filter(project=project).aggregate(
-        held=Count("id", filter=Q(state__in=HELD)),
+        held=Count("id", filter=is_held),
+        held_by_reader=Count("id", filter=is_held & Q(annotator=reader)),
+        by_others=Count("id", filter=of_others & ~had_before),
+        until=Min("lease_until", filter=of_others & ~had_before),
+        passed_on=Count("id", filter=of_others & had_before),
         finished=Count("id", filter=Q(state=AssignmentState.SUBMITTED)),
     )
     return TaskCounts(**tasks, **work)

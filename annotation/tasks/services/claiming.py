@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from accounts.models import User
-from annotation.tasks.models.work import HELD, Assignment, Task, Workload, WorkSettings
+from annotation.tasks.models.work import HELD, Assignment, Task, TaskState, Workload, WorkSettings
 from annotation.tasks.selectors.languages import readable_tasks, task_languages
 from annotation.tasks.selectors.settings import work_settings
 from annotation.tasks.services.claim_sql import Claimant, cursor_key, lock_claimant, take_task
@@ -73,7 +73,7 @@ def claim_next_task(*, annotator: User, project: Project, claim_id: UUID, ahead:
     admission_needed, too_many_open, limit_reached, balance (further ahead of the others than the project allows); if
     there is no task, all_claimed (others hold the rest, the first lease ends at details["until"]), other_languages
     (dialogues wait only in languages that the person does not read) or all_done (with details["open"] if the person
-    still holds some).
+    still holds some, details["left"] if some are left for others, or have labels that do not agree).
     """
     with transaction.atomic():
         claimed = _claim(annotator, project, claim_id, ahead)
@@ -271,6 +271,8 @@ def _nothing_left(claim: _Claim, held: int) -> Refusal:
             return _only_own_left(held)
         if reading and open_tasks.exclude(readable).exists():
             return _only_other_languages_left()
+        if left := _others_left(claim):
+            return left
         return Refusal(
             "all_done",
             _("Everything in this project is done."),
@@ -296,6 +298,56 @@ def _only_own_left(held: int) -> Refusal:
         % {"n": intcomma(held)},
         details={"open": held},
     )
+
+
+def _others_left(claim: _Claim) -> Refusal | None:
+    """Work that is left, none of it for this person to take; None if nothing is left."""
+    if claim.project.protocol == Protocol.LABELLING:
+        return _labels_left(claim)
+    return _dialogues_left(claim) if claim.project.protocol == Protocol.AUTHORING else None
+
+
+def _labels_left(claim: _Claim) -> Refusal | None:
+    """What this person skipped, what is for another group or held by others, and labels without agreement."""
+    left = _count_left(claim, Q(state__in=[TaskState.CONFIRMING, TaskState.DISPUTED]))
+    if not left:
+        return None
+    return Refusal(
+        "all_done",
+        _("There is nothing more for you to label in this project."),
+        _("What is left goes to other people, or waits to be confirmed or decided."),
+        details={"left": left},
+    )
+
+
+def _dialogues_left(claim: _Claim) -> Refusal | None:
+    """Dialogues to be written that are not done: this person had them before, or they are for others."""
+    left = _count_left(claim)
+    if not left:
+        return None
+    until: datetime | None = _held_by_others(claim).aggregate(until=Min("lease_until"))["until"]
+    return Refusal(
+        "all_done",
+        _("There is nothing new for you in this project."),
+        ngettext(
+            "%(n)s dialogue is not done yet, but you have already worked on it, or it is for other people.",
+            "%(n)s dialogues are not done yet, but you have already worked on them, or they are for other people.",
+            left,
+        )
+        % {"n": intcomma(left)},
+        details={"left": left, "until": until.isoformat() if until else None},
+    )
+
+
+def _count_left(claim: _Claim, or_also: Q | None = None) -> int:
+    """Tasks that somebody can still take, or that others hold. or_also: more tasks that count as left."""
+    is_held = Q(Exists(_held_by_others(claim).filter(task=OuterRef("pk"))))
+    is_left = Q(open_slots__gt=0) | is_held | (or_also or Q(pk__in=[]))
+    return Task.objects.filter(is_left, project=claim.project).count()
+
+
+def _held_by_others(claim: _Claim) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(project=claim.project, state__in=HELD).exclude(annotator=claim.annotator)
 
 
 def _only_other_languages_left() -> Refusal:

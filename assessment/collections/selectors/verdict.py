@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.labelling.schema.questions import BilingualText
 from assessment.collections.models import CollectionKind
 from assessment.collections.selectors.report import HUMAN, CollectionReport, Criterion
+from common.sentences import join_sentences
 from measures.estimate import Estimate
 from measures.paired_systems import SystemComparison
 
@@ -112,7 +113,7 @@ def _unclear_sentence(comparison: SystemComparison, criterion: str, kind: Collec
     said = _("%(criterion)s: %(one)s and %(other)s do not differ significantly (%(numbers)s).") % values
     if comparison.needed is None or comparison.needed <= comparison.n:
         return said
-    return f"{said} {_needed_sentence(comparison.needed, kind)}"
+    return join_sentences([said, _needed_sentence(comparison.needed, kind)])
 
 
 def _needed_sentence(needed: int, kind: CollectionKind) -> str:

@@ -270,7 +270,7 @@ def _check_current(session: Session) -> None:
     if current is None or current.pk != session.pk:
         raise Refusal(
             "not_current",
-            _("Another conversation comes first."),
+            _("You have another conversation to finish first."),
             _("Reload the page to see where you are."),
         )
 

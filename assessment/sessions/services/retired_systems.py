@@ -49,14 +49,14 @@ def _waiting_participants(system: System) -> int:
 def _needed(system: System, participants: int) -> Refusal:
     if system.is_degraded:
         message = ngettext(
-            "%(n)s participant is still to talk to “%(name)s”, the only degraded system.",
-            "%(n)s participants are still to talk to “%(name)s”, the only degraded system.",
+            "%(n)s participant still has to talk to “%(name)s”, the only degraded system.",
+            "%(n)s participants still have to talk to “%(name)s”, the only degraded system.",
             participants,
         )
     else:
         message = ngettext(
-            "%(n)s participant is still to talk to “%(name)s”, the only ordinary system.",
-            "%(n)s participants are still to talk to “%(name)s”, the only ordinary system.",
+            "%(n)s participant still has to talk to “%(name)s”, the only ordinary system.",
+            "%(n)s participants still have to talk to “%(name)s”, the only ordinary system.",
             participants,
         )
     return Refusal(

@@ -122,7 +122,7 @@ def check_systems(project: Project) -> None:
         raise Refusal(
             "no_systems",
             _("The project has no degraded system."),
-            _("Add one: it is what the reliability of participants is measured with."),
+            _("Add one: the reliability of participants cannot be measured without it."),
         )
     if not connectors - {Connector.DEGRADED, Connector.IMPORTED}:
         raise Refusal(

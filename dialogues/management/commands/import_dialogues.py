@@ -12,11 +12,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from common.refusals import Refusal
+from dialogues.import_reports import MAX_REPORTED_ERRORS
 from dialogues.parsing.formats import FORMATS
-from dialogues.parsing.json_entries import Rewound
+from dialogues.parsing.lines import Rewound
 from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.selectors import import_errors, phase_of
-from dialogues.services.imports import HEAD_BYTES, MAX_REPORTED_ERRORS, guess_format_or_refuse, start_import
+from dialogues.services.imports import HEAD_BYTES, guess_format_or_refuse, start_import
 from jobs.models import Job, JobState
 from jobs.services import run_job
 from projects.models import Project
@@ -47,6 +48,7 @@ Formats (UTF-8; a byte order mark and Windows line breaks are tolerated):
 
 A dialogue whose id the project already has is not changed and counts as "already there"; so does a dialogue without
 an id whose content the project already has. Importing a file twice is therefore harmless.
+A key "language" with a code such as zh-Hans is the language of the dialogue; --language never replaces it.
 A key "split" with train, valid or test is kept; otherwise the split depends on the id, the same in every project.
 A key or column "topic" with the id or the name of one of the project's topics becomes the topic of the dialogue.
 Refused, with the line number: an utterance of more than {limits.utterance_chars:,} characters, a dialogue of more than
@@ -85,6 +87,13 @@ class Command(BaseCommand):
             help="skip: leave refused rows out and import the others (default); stop: import nothing if any is refused",
         )
         parser.add_argument(
+            "--language",
+            default="",
+            metavar="CODE",
+            help="language of the dialogues for which the file names none, such as zh-Hans or en; default: they have"
+            " none, and go to everybody",
+        )
+        parser.add_argument(
             "--run", type=int, metavar="N", help="number of the run, for ratings; default: the next number"
         )
         parser.add_argument("--json", action="store_true", help="write the result as one JSON object")
@@ -111,6 +120,7 @@ class Command(BaseCommand):
                 format=options["format"] or self._guess(options, head),
                 map=options["map"],
                 on_error=options["on_error"],
+                language=options["language"],
                 run=options["run"],
                 submission_id=uuid.uuid4(),
                 enqueue=False,

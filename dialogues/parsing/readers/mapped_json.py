@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
+from dialogues.parsing.json_array import JsonWindow
 from dialogues.parsing.json_dialogues import ROW_KEYS, build_dialogue
-from dialogues.parsing.json_entries import Entry, Rewound, read_entries
-from dialogues.parsing.key_map import KeyMap, Path, find_value, type_at, without
-from dialogues.parsing.lines import detect_other_format
+from dialogues.parsing.json_entries import Entry, read_entries
+from dialogues.parsing.json_mistakes import check_not_empty
+from dialogues.parsing.key_map import KeyMap, Path, find_value, require_value, without
+from dialogues.parsing.lines import Rewound
 from dialogues.parsing.map_guess import guess_key_map
 from dialogues.parsing.message_tree import read_threads
 from dialogues.parsing.parsed_dialogue import (
@@ -36,10 +38,22 @@ def read(stream: BinaryIO, limits: Limits) -> Iterator[ParsedDialogue | RowError
     while len(head) < HEAD_BYTES and (chunk := stream.read(HEAD_BYTES - len(head))):
         head += chunk
     key_map = guess_key_map(head)
+    rewound = cast(BinaryIO, Rewound(head, stream))
     if key_map is None:
-        yield detect_other_format(head) or RowError(1, "no_key_map", fatal=True)
+        yield _why_no_map(rewound, limits)
         return
-    yield from read_mapped(cast(BinaryIO, Rewound(head, stream)), limits, key_map)
+    yield from read_mapped(rewound, limits, key_map)
+
+
+def _why_no_map(stream: BinaryIO, limits: Limits) -> RowError:
+    """Why the beginning of the file suggests no map: a mistake in its first value, no entries, or unknown keys."""
+    window = JsonWindow(stream, limits)
+    try:
+        _line, value = window.next_value()
+        check_not_empty(value)
+    except BadRow as problem:
+        return RowError(window.line, problem.code, problem.params, fatal=True)
+    return RowError(1, "no_key_map", fatal=True)
 
 
 def read_mapped(stream: BinaryIO, limits: Limits, key_map: KeyMap) -> Iterator[ParsedDialogue | RowError]:
@@ -55,7 +69,7 @@ def read_mapped(stream: BinaryIO, limits: Limits, key_map: KeyMap) -> Iterator[P
 def _dialogue(entry: Entry, key_map: KeyMap, limits: Limits) -> ParsedDialogue | RowError:
     try:
         path = _shown(key_map.utterances) or "dialogue"
-        items = _require(entry.value, key_map.utterances, path, "list")
+        items = require_value(entry.value, key_map.utterances, "", "list")
         utterances = tuple(
             parse_utterance(item, position, f"{path}[{position}]", key_map, limits)
             for position, item in enumerate(check_list(items, path, limits.utterances))
@@ -78,7 +92,7 @@ def _row(entry: Entry, key_map: KeyMap) -> dict[str, Any]:
 def parse_utterance(item: Any, position: int, path: str, key_map: KeyMap, limits: Limits) -> ParsedUtterance:
     """The utterance at this position of its dialogue. Raises BadRow."""
     text_path = f"{path}.{_shown(key_map.text)}".strip(".")
-    text = check_text(_require(item, key_map.text, text_path, "text"), text_path, limits)
+    text = check_text(require_value(item, key_map.text, path, "text"), text_path, limits)
     if not isinstance(item, dict):
         return ParsedUtterance(_speaker(item, position, path, key_map), text)
     rest = without(without(item, key_map.text), key_map.speaker)
@@ -97,18 +111,11 @@ def parse_utterance(item: Any, position: int, path: str, key_map: KeyMap, limits
 def _speaker(item: Any, position: int, path: str, key_map: KeyMap) -> str:
     if not key_map.speaker:
         return SPEAKERS[position % 2]
+    speaker = require_value(item, key_map.speaker, path, "text")
     path = f"{path}.{_shown(key_map.speaker)}".strip(".")
-    speaker = _require(item, key_map.speaker, path, "text")
     if isinstance(speaker, int) and not isinstance(speaker, bool):
         speaker = str(speaker)
     return check_short_text(speaker, path, SPEAKER_CHARS)
-
-
-def _require(value: Any, path: Path, shown: str, wanted: str) -> Any:
-    found = find_value(value, path)
-    if found is None:
-        raise BadRow("wrong_type", path=shown, wanted=wanted, found=type_at(value, path))
-    return found
 
 
 def _shown(path: Path) -> str:

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from dialogues.parsing.compressed import ZIP
 from dialogues.parsing.csv_rows import Row
 from dialogues.parsing.parsed_dialogue import Limits, ParsedDialogue
 from dialogues.parsing.readers.csv_tsv import read_table
@@ -48,15 +49,22 @@ def _check_archive(file: Any) -> None:
     The sizes in its directory can be trusted: zipfile never reads beyond them.
     """
     if not zipfile.is_zipfile(file):
-        raise BadRow("not_xlsx")
+        raise BadRow("xlsx_cut_off" if _is_zip(file) else "not_xlsx")
     try:
         entries = zipfile.ZipFile(file).infolist()
     except (zipfile.BadZipFile, ValueError, NotImplementedError):
         raise BadRow("not_xlsx") from None
+    if not any(entry.filename.startswith("xl/") for entry in entries):
+        raise BadRow("zip_not_xlsx")
     if len(entries) > FILES or sum(entry.file_size for entry in entries) > UNPACKED_BYTES:
         raise BadRow("file_too_large", limit=UNPACKED_BYTES)
     if any(entry.filename == TEXTS and entry.file_size > TEXTS_BYTES for entry in entries):
         raise BadRow("file_too_large", limit=TEXTS_BYTES)
+
+
+def _is_zip(file: Any) -> bool:
+    file.seek(0)
+    return bool(file.read(len(ZIP)) == ZIP)
 
 
 def _rows(file: Any) -> Iterator[Row | RowError]:

@@ -3,8 +3,17 @@
 from typing import Any
 
 from django import forms
+from django.contrib.auth.password_validation import password_validators_help_texts
+from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+
+from common.sentences import join_sentences
+
+
+def _password_rules() -> str:
+    return join_sentences(password_validators_help_texts())
+
 
 NEW = {"autocomplete": "new-password"}
 
@@ -17,6 +26,7 @@ class NewPasswordForm(forms.Form):
         max_length=128,
         strip=False,
         widget=forms.PasswordInput(attrs=NEW),
+        help_text=lazy(_password_rules, str)(),
     )
     repeated = forms.CharField(
         label=gettext_lazy("New password, again"),

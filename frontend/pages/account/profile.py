@@ -12,9 +12,8 @@ from django.utils.translation import gettext as _
 
 from accounts.models import Theme
 from accounts.services import set_preferences
-from common.languages import LANGUAGES
 from frontend.pages.requests import signed_in
-from frontend.ui.reading_languages import LanguageChecks
+from frontend.ui.reading_languages import ReadingLanguagesField
 
 
 class ProfileForm(forms.Form):
@@ -30,15 +29,7 @@ class ProfileForm(forms.Form):
         widget=forms.RadioSelect,
         required=False,
     )
-    reading_languages = forms.MultipleChoiceField(
-        label=gettext_lazy("Languages that you read"),
-        choices=LANGUAGES,
-        widget=LanguageChecks,
-        required=False,
-        help_text=gettext_lazy(
-            "You are only given dialogues in these languages, and those that name none. Nothing ticked: every language."
-        ),
-    )
+    reading_languages = ReadingLanguagesField()
     theme = forms.ChoiceField(label=gettext_lazy("Theme"), choices=Theme.choices, widget=forms.RadioSelect)
     submit_on_enter = forms.BooleanField(
         label=gettext_lazy("Enter submits"),

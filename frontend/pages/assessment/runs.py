@@ -95,6 +95,7 @@ def _render_list(request: HttpRequest, project: Project, form: RunForm) -> HttpR
             for run in page.rows
         ],
         "form": form if _configures(request, project) else None,
+        "has_systems": bool(page.rows) or project.systems.exists(),
     }
     return render(request, "assessment/manager/runs.html", context, status=422 if form.errors else 200)
 

@@ -81,7 +81,9 @@ class StudyForm(forms.ModelForm):  # type: ignore[type-arg]
             "consent_zh": forms.Textarea(attrs={"rows": 8, "lang": "zh-Hans"}),
         }
         help_texts = {
-            "consent_en": gettext_lazy("Markdown. What is recorded is listed below it by itself."),
+            "consent_en": gettext_lazy(
+                "Markdown. A list of what is recorded is added below the text automatically."
+            ),
             "return_url": gettext_lazy(
                 "{code} is replaced by the completion code. "
                 "For Prolific: https://app.prolific.com/submissions/complete?cc={code}"

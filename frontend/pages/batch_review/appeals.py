@@ -107,7 +107,7 @@ def settle(request: HttpRequest, slug: str, pk: UUID) -> HttpResponse:
         settle_appeal(trainer=user, appeal_id=pk, upheld=upheld, settlement=settlement)
     except Refusal as refusal:
         return _render(request, user, project, appeal.item, RefusedText(settlement, refusal))
-    messages.success(request, _("Settled; the accuracy of its batch follows."))
+    messages.success(request, _("The appeal is settled. The accuracy of the batch now counts the decision."))
     return redirect("appeals", slug)
 
 

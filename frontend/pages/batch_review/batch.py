@@ -19,16 +19,28 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotation.batch_review.models import Sample
 from annotation.batch_review.selectors.access import batches_project_for, round_for
-from annotation.batch_review.selectors.batch_plan import batch_plan_for
+from annotation.batch_review.selectors.batch_plan import batch_plan_for, deciding_percents
+from annotation.batch_review.selectors.eligibility import next_batch_for
 from annotation.batch_review.selectors.reviewed_items import (
     ReviewedItem,
     confusion_matrix,
     controller_agreement,
     reviewed_items,
 )
-from annotation.batch_review.selectors.rounds import rounds_with_counts
-from annotation.batch_review.selectors.sample_progress import count_left, sample_progress
-from annotation.batch_review.selectors.undoing import refuse_undo, undo_until
+from annotation.batch_review.selectors.rounds import rounds_with_counts, with_last_step
+from annotation.batch_review.selectors.sample_progress import (
+    count_left,
+    hides_classes,
+    sample_progress,
+)
+from annotation.batch_review.selectors.undoing import (
+    UNDO_MINUTES,
+    reason_of_undone_return,
+    refuse_undo_of_acceptance,
+    refuse_undo_of_return,
+    undo_until,
+    verdict_shows_secrets,
+)
 from annotation.batch_review.selectors.visibility import later_judgements, visible_items
 from annotation.batch_review.services import regrouping, sealing, undoing, verdicts
 from annotation.batch_review.services.sample_drawing import draw_sample
@@ -61,10 +73,10 @@ def batch(request: HttpRequest, slug: str, number: int) -> HttpResponse:
 def _render_batch(
     request: HttpRequest, user: User, project: Project, number: int, refusal: Refusal | None = None
 ) -> HttpResponse:
-    rounds = list(rounds_with_counts(project).filter(batch__number=number))
+    rounds = list(with_last_step(rounds_with_counts(project).filter(batch__number=number)))
     if not rounds:
         raise NotFound(_("There is no such batch."), _("Go back to the list."))
-    granted, latest = capabilities_of(user, project), rounds[0]
+    granted, latest, plan = capabilities_of(user, project), rounds[0], batch_plan_for(project)
     wanted = parse_number(request.GET.get("round"))
     shown = next((row for row in rounds if row.number == wanted), latest)
     context: dict[str, Any] = {
@@ -74,21 +86,32 @@ def _render_batch(
         "latest": latest,
         "rounds": rounds,
         "shown": shown,
-        "plan": batch_plan_for(project),
+        "plan": plan,
+        "plan_percents": deciding_percents(plan),
         "groups": groups_of(project),
         "configures": Capability.CONFIGURE in granted,
         "judges": Capability.REVIEW in granted,
         "decides": Capability.DECIDE in granted,
         "request_id": request.POST.get("request_id") or uuid4(),
         "refusal": refusal,
-        "has_annotators": regrouping.has_annotators(project, latest.group),
+        "manages_members": Capability.MANAGE_MEMBERS in granted,
     }
+    if latest.state == RoundState.OPEN:
+        context["has_annotators"] = regrouping.has_annotators(project, latest.group)
+        if not context["has_annotators"]:
+            context["project_lacks_annotators"] = not regrouping.has_annotators(project, "")
     if context["judges"]:
+        has_work = latest.state in (RoundState.SEALED, RoundState.IN_REVIEW)
+        context["next_batch"] = None if has_work else next_batch_for(user, project)
         context["undo"] = _find_undo(rounds)
     sample = getattr(shown, "sample", None)
     if sample is not None:
         sample.round = shown
         context |= _describe_sample(user, sample)
+    if _has_verdict_form(context):
+        context["undo_minutes"] = 0 if verdict_shows_secrets(latest) else UNDO_MINUTES
+        if not context["accepts"]:
+            context["reason"] = request.POST.get("reason", reason_of_undone_return(latest))
     if refusal and not _has_reason_form(context):
         context["unsent"] = request.POST.get("reason", "")
     status = refusal.status if refusal else 200
@@ -97,7 +120,7 @@ def _render_batch(
 
 @dataclass(frozen=True, slots=True)
 class Undo:
-    """The return that can be undone until then. refusal: why it cannot, although it is not yet too late."""
+    """The verdict that can be undone until then. refusal: why it cannot, although it is not yet too late."""
 
     row: Round
     until: datetime
@@ -105,20 +128,27 @@ class Undo:
 
 
 def _find_undo(rounds: Sequence[Round]) -> Undo | None:
-    """rounds: the newest first. None once the round after it has a verdict of its own."""
-    following, row = rounds[0], rounds[1] if len(rounds) > 1 else None
-    if following.ended_at is not None:
-        return None
+    """Of the newest verdict on the batch. rounds: the newest first."""
+    latest = rounds[0]
+    row = next((one for one in rounds[:2] if one.ended_at), None)
     until = undo_until(row) if row else None
-    return Undo(row, until, refuse_undo(row, following)) if row and until else None
+    if row is None or until is None:
+        return None
+    if row.state == RoundState.RETURNED:
+        return Undo(row, until, refuse_undo_of_return(row, latest))
+    return Undo(row, until, refuse_undo_of_acceptance(row))
+
+
+def _has_verdict_form(context: dict[str, Any]) -> bool:
+    """Whether the page offers to accept or to return the batch."""
+    is_decided = context.get("decision", BatchVerdict.OPEN) is not BatchVerdict.OPEN
+    return bool(context["judges"] and context["latest"].state == RoundState.IN_REVIEW and is_decided)
 
 
 def _has_reason_form(context: dict[str, Any]) -> bool:
     """Whether a form on the page asks for a reason and so shows a refused one again."""
-    state = context["latest"].state
-    returns = context["judges"] and context.get("decision") is BatchVerdict.RETURN
-    opens = context["configures"]
-    return bool((state == RoundState.IN_REVIEW and returns) or (state == RoundState.SEALED and opens))
+    returns = _has_verdict_form(context) and not context["accepts"]
+    return bool(returns or (context["latest"].state == RoundState.SEALED and context["configures"]))
 
 
 def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
@@ -128,13 +158,14 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
     progress = sample_progress(sample, drawn)
     names = class_names(sample, drawn)
     is_over = progress.judged == progress.sample or sample.round.ended_at is not None
-    hides_classes = sample.is_blind and not is_over
+    hidden = hides_classes(sample, progress)
     classes = [
         describe_class(
             names.get(tally.label, tally.label),
             tally,
             sample,
-            hidden=hides_classes,
+            progress,
+            hidden=hidden,
         )
         # Listing a class that has only unjudged dialogues would reveal the label of the last one.
         for tally in progress.tallies
@@ -142,16 +173,17 @@ def _describe_sample(user: User, sample: Sample) -> dict[str, Any]:
     ]
     return {
         "sample": sample,
+        "percents": deciding_percents(sample),
         "progress": progress,
         "is_over": is_over,
         "left": 0 if is_over else count_left(user, sample, reviewed),
-        "hides_classes": hides_classes,
+        "hides_classes": hidden,
         "decision": progress.decision,
         "accepts": progress.decision is BatchVerdict.ACCEPT,
         "classes": classes,
         "wrong": progress.judged - progress.right,
         "count_right": count_right(progress.accuracy, sample.population),
-        "verdict": describe_verdict(sample.round, sample, progress, classes, names, hidden=hides_classes),
+        "verdict": describe_verdict(sample.round, sample, progress, classes, names, hidden=hidden),
         "curve": draw_operating_characteristic(sample, progress),
         "changed_later": len(later_judgements(one for entry in drawn for one in entry.judgements)),
         "pairs": controller_agreement(drawn),
@@ -298,12 +330,24 @@ def _check_confirmed(typed: str, row: Round) -> None:
 
 @require_POST
 @login_required
-def undo_return(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    def change(user: User, row: Round) -> object:
-        decision = posted_uuid(request, "decision_id")
-        return undoing.undo_return(controller=user, round_id=row.pk, decision_id=decision)
+def undo_acceptance(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    success = _("The acceptance is undone: the batch waits for its verdict again.")
+    return _undo_verdict(request, slug, pk, undoing.undo_acceptance, success)
 
+
+@require_POST
+@login_required
+def undo_return(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     success = _("The return is undone: the labels count again.")
+    return _undo_verdict(request, slug, pk, undoing.undo_return, success)
+
+
+def _undo_verdict(
+    request: HttpRequest, slug: str, pk: int, undo: Callable[..., Round], success: str
+) -> HttpResponse:
+    def change(user: User, row: Round) -> object:
+        return undo(controller=user, round_id=row.pk, decision_id=posted_uuid(request, "decision_id"))
+
     return _change_round(request, slug, pk, change, Capability.REVIEW, success=success)
 
 
@@ -315,5 +359,6 @@ urlpatterns = [
     path("p/<slug:slug>/rounds/<int:pk>/draw/", draw, name="round_draw"),
     path("p/<slug:slug>/rounds/<int:pk>/accept/", accept, name="round_accept"),
     path("p/<slug:slug>/rounds/<int:pk>/return/", give_back, name="round_return"),
+    path("p/<slug:slug>/rounds/<int:pk>/undo-acceptance/", undo_acceptance, name="round_undo_acceptance"),
     path("p/<slug:slug>/rounds/<int:pk>/undo-return/", undo_return, name="round_undo_return"),
 ]

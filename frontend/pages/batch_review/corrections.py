@@ -8,7 +8,9 @@ from uuid import UUID, uuid4
 from django.utils.translation import gettext as _
 
 from annotation.batch_review.models import Appeal, AppealState, Judgement, LaterJudgement, SampleItem
+from annotation.batch_review.selectors.reviewed_items import reviewed_label
 from annotation.labelling.selectors.schemas import load_schema
+from annotation.tasks.models.work import Task
 from common.refusals import Refusal
 from frontend.ui.labels import answer_in_words
 
@@ -76,6 +78,35 @@ def checked_answer_in_words(item: SampleItem, answers: Mapping[str, Any]) -> str
     key = item.sample.question
     question = load_schema(item.final.schema).by_key.get(key)
     return answer_in_words(question, answers["dialogue"].get(key)) if question else ""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedLabel:
+    """What the sample of an accepted batch says about a label, as the page of its dialogue shows it.
+
+    correct: the controller's answer in words, empty if the sample checks every compared answer. is_upheld: a trainer
+    decided that the label was right after all.
+    """
+
+    batch: int
+    is_right: bool
+    is_upheld: bool
+    correct: str
+    reason: str
+
+
+def describe_judged_label(task: Task) -> JudgedLabel | None:
+    """None if no sample of an accepted batch has the label."""
+    found = reviewed_label(task)
+    if found is None or found.deciding is None:
+        return None
+    return JudgedLabel(
+        batch=found.item.sample.round.batch.number,
+        is_right=found.deciding.is_right,
+        is_upheld=found.is_upheld,
+        correct=checked_answer_in_words(found.item, found.deciding.answers),
+        reason=found.deciding.reason,
+    )
 
 
 def appeals_by_item(items: Iterable[SampleItem]) -> dict[int, Appeal]:

@@ -29,12 +29,15 @@ from annotation.labelling.selectors.dialogue_labels import (
     was_returned,
 )
 from annotation.labelling.selectors.schemas import load_schema
-from annotation.labelling.selectors.workbench import speakers_in
+from annotation.labelling.selectors.settings import has_trainer
+from annotation.labelling.selectors.workbench import disputed_tasks, speakers_in
 from annotation.labelling.services.shown_labels import record_shown_labels
 from annotation.onboarding.models import Thread
 from annotation.onboarding.selectors.threads import visible_threads
+from annotation.tasks.models.work import TaskState
 from assessment.sessions.models.participants import Participant
 from dialogues.models import Action, Dialogue, DialogueState, Origin, ReviewState, Split, Utterance
+from dialogues.parsing.unique_ids import is_content_id
 from dialogues.selectors import (
     NO_TOPIC,
     SEARCH_WINDOW,
@@ -50,6 +53,7 @@ from dialogues.selectors import (
     search_dialogues,
     utterances_of,
 )
+from frontend.pages.batch_review.corrections import describe_judged_label
 from frontend.pages.data.label_filter import FINAL_LABEL, chosen_answer, final_label_filters
 from frontend.pages.data.study_dialogues import (
     chosen_participant,
@@ -57,6 +61,7 @@ from frontend.pages.data.study_dialogues import (
     filter_study,
     study_filters,
 )
+from frontend.pages.projects.missing_roles import describe_missing_trainer
 from frontend.pages.requests import signed_in
 from frontend.ui.dialogues import content_language
 from frontend.ui.differences import Piece, diff_texts
@@ -187,10 +192,19 @@ def dialogue_list(request: HttpRequest, slug: str) -> HttpResponse:
         "total": rows[: MAX_COUNTED + 1].count() if not words else None,
         "counted": MAX_COUNTED,
         "may": {one.value for one in may},
+        "no_trainer": _describe_missing_trainer(project, chosen.get("label")),
         "selects": labels and Capability.CONFIGURE in may,
         "dialogue_lang": content_language(project),
     }
     return render(request, "data/dialogues/list.html", context)
+
+
+def _describe_missing_trainer(project: Project, label: str | None) -> str:
+    """Beside the disputed dialogues, if nobody can decide them."""
+    if label != TaskState.DISPUTED or has_trainer(project):
+        return ""
+    disputed = disputed_tasks(project).count()
+    return describe_missing_trainer(disputed) if disputed else ""
 
 
 def _chosen_participant(request: HttpRequest, project: Project) -> Participant | None:
@@ -256,6 +270,7 @@ def dialogue_page(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResp
         "project": project,
         "title": _("Dialogue %(n)d") % {"n": dialogue.pk},
         "dialogue": dialogue,
+        "has_generated_id": is_content_id(dialogue.external_id),
         "shown": build_rows(list(utterances)),
         "threads_at": threads_at(user, dialogue, granted),
         "begin": begin,
@@ -307,6 +322,7 @@ def _describe_labels(labels: DialogueLabels, begin: int) -> dict[str, Any]:
     differing = words.positions_with_differences()
     return {
         "labels": labels,
+        "judged": describe_judged_label(labels.task) if labels.final else None,
         "origin": describe_origin(labels.final, labels) if labels.final else "",
         "rows": words.for_dialogue(),
         "utterance_labels": {position: words.for_utterance(position, speakers) for position in shown},

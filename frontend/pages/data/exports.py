@@ -68,7 +68,7 @@ class ExportForm(SelectionForm):
         queryset=Snapshot.objects.none(),
         required=False,
         empty_label=gettext_lazy("The project as it is now"),
-        help_text=gettext_lazy("Of a snapshot, only the splits can be chosen."),
+        help_text=gettext_lazy("For a snapshot, only the splits can be chosen."),
     )
     seed = forms.IntegerField(
         label=gettext_lazy("Seed"),
@@ -109,13 +109,13 @@ class ExportForm(SelectionForm):
         help_text=gettext_lazy("A file of the format “assessment” holds one run."),
     )
     least_score = forms.FloatField(
-        label=gettext_lazy("Rated well from"),
+        label=gettext_lazy("Lowest mean rating"),
         min_value=0,
         max_value=MAXIMUM,
         initial=int(WELL_RATED),
         required=False,
         help_text=gettext_lazy(
-            "The mean of the statements (0-100) from which on a conversation is in sft and preference."
+            "The formats sft and preference take only conversations whose statements have at least this mean (0-100)."
         ),
     )
 
@@ -128,7 +128,9 @@ class ExportForm(SelectionForm):
         if project.protocol == Protocol.LABELLING:
             unreviewed = self.fields["include_unreviewed"]
             unreviewed.label = _("Also dialogues without a final label")
-            unreviewed.help_text = _("And those of batches that no controller has accepted yet.")
+            unreviewed.help_text = _(
+                "This includes dialogues of batches that no controller has accepted yet."
+            )
 
     def _offer_runs(self, project: Project) -> None:
         numbers = [run.number for run in runs_of(project)]

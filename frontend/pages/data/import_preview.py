@@ -9,6 +9,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
+from common.languages import LANGUAGE_NAMES
 from common.refusals import Invalid
 from dialogues.parsing.compressed import ZIP, unpacked_head
 from dialogues.parsing.format_guess import FilePreview, preview_dialogue
@@ -17,6 +18,7 @@ from dialogues.parsing.key_map import NAMES, KeyMap, parse_key_map
 from dialogues.parsing.map_guess import KeyChoices, choose_keys
 from dialogues.services.imports import HEAD_BYTES, checked_map, guess_format_or_refuse
 from frontend.pages.requests import signed_in
+from frontend.ui.dialogue_languages import named_with_code
 from projects.roles import Capability
 from projects.selectors import project_for
 
@@ -30,7 +32,7 @@ LABELS: dict[str, tuple[str | Promise, str | Promise]] = {
     "utterances": (_("Utterances"), _("the dialogue is the list")),
     "speaker": (_("Speaker"), _("A and B in turn")),
     "text": (_("Text"), _("the utterance is the text")),
-    "id": (_("Id"), _("the key id, if there is one")),
+    "id": (_("Id"), _("id, if there is one")),
     "parent": (_("Parent of a message"), _("no message trees")),
 }
 
@@ -58,7 +60,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """Preview a file before the upload: its format, and the first dialogue as the parser reads it.
 
     The body is the file, or its first HEAD_BYTES if it is larger than WHOLE_BYTES. Query: `name`, `size` and, if the
-    person chose them, `format` and the paths `map_dialogues`, `map_text` and so on.
+    person chose them, `format`, `language` and the paths `map_dialogues`, `map_text` and so on.
     """
     project_for(signed_in(request), slug, Capability.IMPORT)
     sent = request.body
@@ -84,8 +86,9 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "format": FORMATS[format],
         "is_guess": chosen not in FORMATS,
+        "chosen_language": LANGUAGE_NAMES.get(request.GET.get("language", ""), ""),
         "most_bytes": WHOLE_BYTES if FORMATS[format].is_binary and not is_whole else None,
-        "key_fields": _key_fields(choices, key_map) if choices else [],
+        "key_fields": _key_fields(choices, key_map, is_whole=is_whole) if choices else [],
         "unread": choices.unread if choices else [],
         "unseen_path": "" if is_whole or shown.dialogue or shown.error else ".".join(path),
         **_shown(shown),
@@ -95,16 +98,22 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _shown(shown: FilePreview) -> dict[str, object]:
     utterances = shown.dialogue.utterances if shown.dialogue else ()
-    refused = "all" if shown.refuses_all else "first" if shown.error else ""
+    refused = "all" if shown.refuses_all else "some" if shown.error else ""
     return {
         "shown": shown,
         "refused": refused,
+        "languages": [(named_with_code(code), count) for code, count in shown.languages.items() if code],
+        "without_language": shown.languages.get("", 0),
+        "counted": sum(shown.languages.values()),
         "utterances": utterances[:UTTERANCES_SAMPLED],
         "more": max(0, len(utterances) - UTTERANCES_SAMPLED),
     }
 
 
-def _key_fields(choices: KeyChoices, chosen: KeyMap | None) -> list[KeyField]:
+def _key_fields(choices: KeyChoices, chosen: KeyMap | None, *, is_whole: bool) -> list[KeyField]:
+    """Empty if the whole file has no keys: then a map cannot help."""
+    if is_whole and not any(choices.paths.values()):
+        return []
     values = (chosen or choices.guess or KeyMap()).as_texts()
     return [
         KeyField(name, label, if_empty, values[name], list(choices.paths.get(name, [])))

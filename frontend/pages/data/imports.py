@@ -5,38 +5,46 @@ from uuid import UUID, uuid4
 
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts.models import User
+from common.languages import language_name
 from common.refusals import Invalid
+from common.sentences import join_sentences
 from dialogues.parsing.formats import FORMATS, formats_of
 from dialogues.parsing.parsed_dialogue import Limits
 from dialogues.selectors import (
     import_for,
     import_not_found,
     imports_of,
+    languages_of_import,
     phase_of,
     refused_rows_of,
     to_row_error,
+    undoings_of,
 )
 from dialogues.serializers import stream_errors_csv
 from dialogues.services import uploads
 from dialogues.services.imports import HEAD_BYTES, guess_format_or_refuse, start_import
+from dialogues.services.languages import set_missing_language
 from dialogues.services.refused_rows import MAX_ROWS
 from dialogues.services.undoing import REASONS, undo_import, undo_preview
 from frontend.pages.data.import_preview import chosen_map, preview
 from frontend.pages.jobs.actions import job_view
 from frontend.pages.jobs.partials import render_job_page
 from frontend.pages.requests import signed_in
+from frontend.ui.dialogue_languages import default_language, languages_from
 from jobs.models import LIVE_STATES, Job, JobState
 from jobs.selectors import live_workers
 from jobs.services import cancel_job, retry_job
@@ -65,7 +73,14 @@ class UploadForm(forms.Form):
         required=False,
         min_value=1,
         max_value=2**31 - 1,
-        help_text=gettext_lazy("Of ratings only. Empty: the next number."),
+        help_text=gettext_lazy("For ratings only. Empty: the next free number."),
+    )
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language of dialogues that do not state one"),
+        required=False,
+        help_text=gettext_lazy(
+            "A language that the file names stays. People get dialogues in the languages that they read."
+        ),
     )
     on_error = forms.ChoiceField(
         label=gettext_lazy("Rows that cannot be read"),
@@ -84,8 +99,21 @@ class UploadForm(forms.Form):
         choice.choices = [
             (GUESS, _("Guess from the file")), *((each.name, each.name) for each in formats)
         ]  # fmt: skip
+        language = cast(forms.ChoiceField, self.fields["language"])
+        language.choices = [("", _("None: they go to everybody")), *languages_from(project)]
+        language.initial = default_language(project)
+        if all(each.has_runs for each in formats):
+            del self.fields["language"]
         if not any(each.has_runs for each in formats):
             del self.fields["run"]
+
+
+class LanguageForm(forms.Form):
+    language = forms.ChoiceField(label=gettext_lazy("Language"))
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(initial={"language": project.language})
+        cast(forms.ChoiceField, self.fields["language"]).choices = languages_from(project)
 
 
 class UndoForm(forms.Form):
@@ -112,11 +140,13 @@ def import_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _render_list(request: HttpRequest, project: Project, form: UploadForm, status: int = 200) -> HttpResponse:
     page = Paginator(imports_of(project), PAGE_SIZE).get_page(request.GET.get("page"))
+    undoings = undoings_of(project, list(page))
     context = {
         "project": project,
         "title": _("Import dialogues"),
         "form": form,
         "page": page,
+        "rows": [(job, undoings.get(str(job.pk))) for job in page],
         "formats": formats_of(project),
         "most_bytes": settings.IMPORT_MAX_BYTES,
         "limits": Limits(),
@@ -132,7 +162,9 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
     wants_json = "application/json" in request.headers.get("Accept", "")
     if not form.is_valid():
         if wants_json:
-            errors = " ".join(str(error) for field_errors in form.errors.values() for error in field_errors)
+            errors = join_sentences(
+                str(error) for field_errors in form.errors.values() for error in field_errors
+            )
             raise Invalid(errors)
         return _render_list(request, project, form, status=400)
     file = form.cleaned_data["file"]
@@ -146,6 +178,7 @@ def _start(request: HttpRequest, project: Project) -> HttpResponse:
         map=chosen_map(request.POST) if FORMATS[format].read_mapped else "",
         on_error=form.cleaned_data["on_error"],
         run=form.cleaned_data.get("run"),
+        language=form.cleaned_data.get("language", ""),
         submission_id=form.cleaned_data["id"],
     )
     if wants_json:
@@ -169,18 +202,23 @@ def import_page(request: HttpRequest, slug: str, import_id: UUID) -> HttpRespons
     job = _import_in(signed_in(request), slug, import_id)
     errors = Paginator(refused_rows_of(job), ERRORS_SHOWN).get_page(request.GET.get("page"))
     refused = job.result.get("refused", 0)
+    languages = None if job.state in LIVE_STATES else languages_of_import(job)
+    project = cast(Project, job.project)
     context: dict[str, Any] = {
-        "project": job.project,
+        "project": project,
         "title": job.parameters["name"],
         "job": job,
         "live": job.state in LIVE_STATES,
         "result": job.result,
+        "undoing": undoings_of(project, [job]).get(str(job.pk)),
         "is_checking": phase_of(job) == "checking",
         "format": FORMATS.get(job.parameters["format"]),
         "errors": [to_row_error(row) for row in errors],
         "page": errors,
         "not_kept": max(0, refused - MAX_ROWS),
         "worker_alive": live_workers(QUEUE).exists(),
+        "languages": languages,
+        "language_form": LanguageForm(project) if languages and languages.without else None,
         "may_replan": _may_replan(request, job),
         "can_retry": job.state in (JobState.FAILED, JobState.CANCELLED) and uploads.may_have_upload(job.pk),
     }
@@ -209,6 +247,25 @@ def undo(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
     return render(request, "data/imports/undo.html", context)
 
 
+@require_POST
+@login_required
+def set_language(request: HttpRequest, slug: str, import_id: UUID) -> HttpResponse:
+    """Give a language to the dialogues of the import that have none."""
+    job = _import_in(signed_in(request), slug, import_id)
+    language = request.POST.get("language", "")
+    changed = set_missing_language(job=job, actor=signed_in(request), language=language)
+    messages.success(
+        request,
+        ngettext(
+            "%(n)s dialogue has a language now: %(language)s.",
+            "%(n)s dialogues have a language now: %(language)s.",
+            changed,
+        )
+        % {"n": intcomma(changed), "language": language_name(language)},
+    )
+    return redirect("import", slug, job.pk)
+
+
 def _may_replan(request: HttpRequest, job: Job) -> bool:
     project = job.project
     if project is None or project.protocol != Protocol.LABELLING:
@@ -232,6 +289,7 @@ def import_errors_table(request: HttpRequest, slug: str, import_id: UUID) -> Str
 
 urlpatterns = [
     path("p/<slug:slug>/imports/<uuid:import_id>/undo/", undo, name="import_undo"),
+    path("p/<slug:slug>/imports/<uuid:import_id>/language/", set_language, name="import_language"),
     path("p/<slug:slug>/imports/", import_list, name="imports"),
     path("p/<slug:slug>/imports/look/", preview, name="import_preview"),
     path("p/<slug:slug>/imports/<uuid:import_id>/", import_page, name="import"),

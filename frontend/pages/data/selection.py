@@ -33,7 +33,7 @@ class SelectionForm(forms.Form):
     include_unreviewed = forms.BooleanField(
         label=gettext_lazy("Also dialogues that no expert has judged yet"),
         required=False,
-        help_text=gettext_lazy("Imported dialogues are among them."),
+        help_text=gettext_lazy("This includes imported dialogues."),
     )
 
 

@@ -73,7 +73,9 @@ class SnapshotForm(SelectionForm):
         max_value=LARGEST,
         initial=0,
         required=False,
-        help_text=gettext_lazy("Kept with it, for what is drawn from it."),
+        help_text=gettext_lazy(
+            "Stored with the snapshot and used for everything that is drawn from it at random."
+        ),
     )
 
 
@@ -98,7 +100,9 @@ class PushForm(forms.Form):
         label=gettext_lazy("Private"),
         required=False,
         initial=True,
-        help_text=gettext_lazy("Only a repository that is made now: one that is there stays as it is."),
+        help_text=gettext_lazy(
+            "Applies only if the repository is created now: an existing one is not changed."
+        ),
     )
 
 

@@ -99,14 +99,14 @@ class MachineLabelsForm(forms.Form):
         initial=0,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=gettext_lazy(
-            "Between 0 and 1. Dialogues of which the assessor is less sure stay with people."
+            "Between 0 and 1. Dialogues that the assessor is less sure about stay with people."
         ),
     )
     most = forms.IntegerField(
         label=gettext_lazy("Dialogues at most"),
         min_value=1,
         max_value=100_000,
-        help_text=gettext_lazy("Those of which the assessor is surest."),
+        help_text=gettext_lazy("The dialogues that the assessor is surest about."),
     )
 
     def __init__(

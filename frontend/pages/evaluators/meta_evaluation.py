@@ -1,4 +1,4 @@
-"""Evaluators beside people: choose a question and scores, read which evaluator agrees."""
+"""Evaluators compared with people: choose a question and scores, read which evaluator agrees."""
 
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -111,7 +111,7 @@ def meta_evaluation_page(request: HttpRequest, slug: str, evaluation_id: UUID) -
     report = evaluation.report
     context = {
         "project": evaluation.project,
-        "title": _("Evaluators beside people"),
+        "title": _("Evaluators compared with people"),
         "evaluation": evaluation,
         "question": judged_titles(evaluation.project).get(evaluation.question, evaluation.question),
         "job": evaluation.job,

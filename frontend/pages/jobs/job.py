@@ -36,7 +36,7 @@ LABELS: Final = {
     "include_unreviewed": gettext_lazy("Also dialogues that no expert has judged yet"),
     "include_withheld": gettext_lazy("Also dialogues labelled as private or abandoned"),
     "run": gettext_lazy("Run"),
-    "least_score": gettext_lazy("Rated well from"),
+    "least_score": gettext_lazy("Lowest mean rating"),
     "dialogues": gettext_lazy("Dialogues"),
     "stored": gettext_lazy("Dialogues stored"),
     "already_there": gettext_lazy("Already there"),
@@ -83,7 +83,8 @@ LABELS: Final = {
     "evaluation": gettext_lazy("Evaluation"),
     "note": gettext_lazy("Note"),
 }
-HIDDEN: Final = {"import", "exception"}  # an id that says nothing to anybody; what the job shows as its cause
+# An id that says nothing to anybody; what the job shows as its cause; what the page of the import says in words.
+HIDDEN: Final = {"import", "exception", "language_given", "is_refused"}
 ON_ERROR: Final = {
     "skip": gettext_lazy("Leave out, import the others"),
     "stop": gettext_lazy("Import nothing"),
@@ -103,6 +104,7 @@ def job_page(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
         "live": job.state in LIVE_STATES,
         "queues": served_queues(),
         "result_url": result_url(job) if may_open_result(signed_in(request), job) else "",
+        "result_label": RESULT_LABELS.get(job.kind, _("Outcome")),
         "facts": describe_facts(job),
     }
     parts = {"row": "jobs/row.html", "live": "jobs/live.html"}
@@ -151,6 +153,9 @@ RESULT_PAGES: Final = {
     "meta_evaluation": "meta_evaluation",
 }
 
+# What the link to the result says, if it is not an outcome.
+RESULT_LABELS: Final = {"undo_import": gettext_lazy("Back to the import")}
+
 
 def may_open_result(user: User, job: Job) -> bool:
     """Whether the person may open the page of the result."""
@@ -163,6 +168,8 @@ def result_url(job: Job) -> str:
         return ""
     if job.kind == "agreement":
         return reverse("statistics", args=[job.project.slug])
+    if job.kind == "undo_import":
+        return reverse("import", args=[job.project.slug, job.parameters["import"]])
     if job.kind == "push":
         return reverse("snapshot", args=[job.project.slug, job.parameters["snapshot"]])
     if job.kind == "registration":
@@ -188,7 +195,7 @@ def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
     user = signed_in(request)
     job = cancel_job(job=_in_project(job_to_manage(user, job_id), slug), actor=user)
     if job.state in LIVE_STATES:
-        messages.success(request, _("It stops at the next place where nothing is left half-done."))
+        messages.success(request, _("The job stops at the next point where nothing is left half-done."))
     return redirect("job", slug, job_id)
 
 
@@ -197,7 +204,7 @@ def cancel(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
 def retry(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponse:
     user = signed_in(request)
     retry_job(job=_in_project(job_to_manage(user, job_id), slug), actor=user)
-    messages.success(request, _("It is back in the queue."))
+    messages.success(request, _("The job is back in the queue."))
     return redirect("job", slug, job_id)
 
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import override
+from django.utils.translation import override, pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -65,7 +65,7 @@ def editor(request: HttpRequest, slug: str) -> HttpResponse:
     source = get_schema_version(project, min(start, NEWEST_VERSION)) if start else newest
     context = {
         "project": project,
-        "title": _("Schema"),
+        "title": pgettext("of a schema", "Questions"),
         "versions": schema_versions(project)[:VERSIONS_SHOWN],
         "current": current_schema(project),
         "newest": newest,

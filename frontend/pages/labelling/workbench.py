@@ -14,11 +14,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from accounts.models import User
+from annotation.labelling.selectors.workbench import (
+    assignments_to_confirm,
+    begun_assignment_of,
+    count_available,
+    count_submitted,
+)
 from annotation.labelling.serializers import serialize_assignment
 from annotation.labelling.services.submissions import MAX_NOTE, serve
-from annotation.tasks.models.work import HELD, Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.models.work import Assignment
 from annotation.tasks.selectors.assignments import assignment_for, assignment_not_found
-from annotation.tasks.selectors.languages import readable_tasks
 from annotation.tasks.selectors.queue import today_of
 from frontend.pages.requests import signed_in
 from frontend.script_modules import loaded_on_need, preloaded
@@ -27,6 +32,7 @@ from projects.roles import Capability
 from projects.selectors import project_for
 
 SCRIPT = "js/labelling/workbench.js"
+MOST_TO_CONFIRM = 100
 
 
 @login_required
@@ -49,11 +55,6 @@ def label_next(request: HttpRequest, slug: str) -> HttpResponse:
     user = signed_in(request)
     project = project_for(user, slug, Capability.ANNOTATE)
     return _render(request, user, project, begun_assignment_of(user, project))
-
-
-def begun_assignment_of(user: User, project: Project) -> Assignment | None:
-    active = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.ACTIVE)
-    return active.filter(served_at__isnull=False).first() or active.first()
 
 
 def _render(
@@ -82,6 +83,10 @@ def _workbench_data(user: User, project: Project, assignment: Assignment | None)
         "today": {"finished": today.finished, "goal": today.goal},
         "done": count_submitted(user, project),
         "of": count_available(user, project),
+        "to_confirm": list(
+            assignments_to_confirm(user, project).values_list("pk", flat=True)[:MOST_TO_CONFIRM]
+        ),
+        "most_to_confirm": MOST_TO_CONFIRM,
         "files": [static(name) for name in loaded_on_need(SCRIPT)],
         "urls": {
             "bench": reverse("label", args=[project.slug, 0]),
@@ -92,31 +97,14 @@ def _workbench_data(user: User, project: Project, assignment: Assignment | None)
     }
 
 
-def count_submitted(user: User, project: Project) -> int:
-    """Leaves out labels that were withdrawn with their batch: those dialogues are labelled again."""
-    own = Assignment.objects.filter(annotator=user, project=project, state=AssignmentState.SUBMITTED)
-    return own.exclude(task__state=TaskState.WITHDRAWN).count()
-
-
-def count_available(user: User, project: Project) -> int:
-    """How many dialogues the person has labelled, holds or can still get; others may take some of those before."""
-    own = Assignment.objects.filter(
-        annotator=user, project=project, state__in=(*HELD, AssignmentState.SUBMITTED)
-    ).exclude(task__state=TaskState.WITHDRAWN)
-    free = Task.objects.filter(
-        readable_tasks(user.reading_languages, [project]), project=project, open_slots__gt=0
-    ).exclude(pk__in=own.values("task"))
-    available = own.count() + free.count()
-    return min(available, project.labelling.max_per_person or available)
-
-
-def skip_reasons() -> list[str]:
+def skip_reasons() -> list[tuple[str, str]]:
+    """Each reason, and the address of the setting that keeps such dialogues away, "" without such a setting."""
     return [
-        _("I do not understand it"),
-        _("It is in another language"),
-        _("It is broken or empty"),
-        _("It contains private data"),
-        _("I know the people in it"),
+        (_("I do not understand it"), ""),
+        (_("It is in another language"), f"{reverse('profile')}#id_reading_languages"),
+        (_("It is broken or empty"), ""),
+        (_("It contains private data"), ""),
+        (_("I know the people in it"), ""),
     ]
 
 

@@ -45,7 +45,7 @@ class EvaluationForm(forms.Form):
     )
     split = forms.ChoiceField(
         label=gettext_lazy("Split"),
-        choices=[("", gettext_lazy("what it holds out")), *Split.choices],
+        choices=[("", gettext_lazy("held-out dialogues")), *Split.choices],
         required=False,
     )
 

@@ -44,7 +44,9 @@ class EvaluatorForm(forms.Form):
         min_value=0,
         max_value=LARGEST,
         initial=1,
-        help_text=gettext_lazy("Of what is drawn, its order and new weights."),
+        help_text=gettext_lazy(
+            "The same seed draws the same examples in the same order, and the same new weights."
+        ),
     )
     changes = forms.CharField(
         label=gettext_lazy("Other settings"),

@@ -27,7 +27,7 @@ from preference.training.joint.recipe import CHOICES, LEAST, RECIPES, JointRecip
 from projects.models import Project
 
 LARGEST: Final = 2**31 - 1
-EVERY: Final = 0  # value of `similar` that draws the model's reply among all candidates
+EVERY: Final = 0  # value of `similar` that draws the model's reply from all candidates
 
 RECIPE_NAMES: Final = {
     "quick": gettext_lazy("quick"),
@@ -41,23 +41,25 @@ SETTINGS: Final[dict[str, str | Promise]] = {
     "head_lr": gettext_lazy("Learning rate of the preference head at its peak"),
     "warmup": gettext_lazy("Warm-up (steps)"),
     "chat_template": gettext_lazy("Read dialogues through the model's chat template"),
-    "context": gettext_lazy("Context at most (tokens)"),
-    "reply": gettext_lazy("Reply at most (tokens)"),
-    "similar": gettext_lazy("The model's reply is one of so many least similar (0: of all)"),
+    "context": gettext_lazy("Longest context (tokens)"),
+    "reply": gettext_lazy("Longest reply (tokens)"),
+    "similar": gettext_lazy(
+        "Draw the model's reply from this many candidates that are least similar to the human reply (0: from all)"
+    ),
     "clip": gettext_lazy("Largest norm of the gradient (0: any)"),
     "beta1": "Adam β₁",
     "beta2": "Adam β₂",
     "epsilon": "Adam ε",
     "precision": gettext_lazy("Precision"),
     "layout": gettext_lazy("Layout of the rows"),
-    "token_budget": gettext_lazy("Tokens at once at most (memory)"),
+    "token_budget": gettext_lazy("Largest number of tokens at once (memory)"),
     "recompute": gettext_lazy("Compute activations twice (slower, much less memory)"),
-    "loss_chunk": gettext_lazy("Learned tokens whose logits are held at once (memory)"),
+    "loss_chunk": gettext_lazy("Largest number of learned tokens with logits in memory at once"),
     "sharding": gettext_lazy("Spread weights over the processes"),
-    "validate_every": gettext_lazy("Validate every so many steps (0: at the end of every epoch)"),
-    "validation_turns": gettext_lazy("Turns to validate on at most"),
+    "validate_every": gettext_lazy("Steps between validations (0: validate at the end of every epoch)"),
+    "validation_turns": gettext_lazy("Largest number of turns to validate on"),
     "best_by": gettext_lazy("Weights to keep, if validated"),
-    "patience": gettext_lazy("Stop after so many validations without a better one (0: never)"),
+    "patience": gettext_lazy("Stop after this many validations without an improvement (0: never)"),
     "lora_rank": gettext_lazy("LoRA rank"),
     "lora_alpha": "LoRA α",
     "lora_dropout": gettext_lazy("LoRA dropout"),
@@ -92,7 +94,9 @@ def processes_field() -> forms.IntegerField:
         min_value=1,
         max_value=MOST_PROCESSES,
         required=False,
-        help_text=gettext_lazy("They divide every step. Empty: one for each GPU, on a CPU one."),
+        help_text=gettext_lazy(
+            "The processes share the work of every step. Empty: one for each GPU, or one on a CPU."
+        ),
     )
 
 
@@ -103,7 +107,7 @@ class TrainingForm(forms.Form):
         queryset=Snapshot.objects.none(),
         empty_label=None,
         help_text=gettext_lazy(
-            "The model learns from its split “train” and is measured on what is held out."
+            "The model learns from the split “train” of the snapshot and is evaluated on its held-out dialogues."
         ),
     )
     model = forms.ChoiceField(label=gettext_lazy("Begin from"))
@@ -111,7 +115,7 @@ class TrainingForm(forms.Form):
         label=gettext_lazy("Another folder or Hub id"),
         max_length=300,
         required=False,
-        help_text=gettext_lazy("Only administrators may name one; it wins over the choice above."),
+        help_text=gettext_lazy("Only administrators may name one; it overrides the choice above."),
     )
     recipe = forms.ChoiceField(
         label=gettext_lazy("Recipe"),
@@ -126,7 +130,7 @@ class TrainingForm(forms.Form):
         label=gettext_lazy("LoRA: train small adapters instead of all weights"),
         required=False,
         help_text=gettext_lazy(
-            "For models that do not fit into memory otherwise; they are merged in the end."
+            "For models that do not fit into memory otherwise. The adapters are merged into the model at the end."
         ),
     )
     seed = forms.IntegerField(
@@ -134,7 +138,9 @@ class TrainingForm(forms.Form):
         min_value=0,
         max_value=LARGEST,
         initial=1,
-        help_text=gettext_lazy("Of the drawn replies, their order and new weights."),
+        help_text=gettext_lazy(
+            "The same seed draws the same replies in the same order, and the same new weights."
+        ),
     )
     processes = processes_field()
 

@@ -111,7 +111,7 @@ def gold(request: HttpRequest, slug: str, dialogue_id: int) -> HttpResponse:
             refusal = refused
         else:
             messages.success(
-                request, _("The right answers are stored. Nobody is given this dialogue to label.")
+                request, _("The right answers are stored. This dialogue is no longer given to annotators.")
             )
             return redirect("admission_test", slug)
     decided = proposed_answers(user, project, dialogue_id)

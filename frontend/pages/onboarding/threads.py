@@ -13,9 +13,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
+from accounts.models import User
 from annotation.labelling.selectors.workbench import utterances_in
 from annotation.onboarding.models import ThreadState
 from annotation.onboarding.selectors.threads import (
+    assignments_of_dialogue,
     count_open_threads,
     dialogue_for_thread,
     messages_by_thread,
@@ -34,7 +36,7 @@ from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
 from frontend.pages.requests import signed_in
 from frontend.ui.paging import parse_number
-from projects.models import Project
+from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of, project_for
 
@@ -93,7 +95,9 @@ def _store_message(request: HttpRequest, project: Project, dialogue: Dialogue) -
         id_ = UUID(sent.get("id", ""))
         thread_id = UUID(sent["thread"]) if sent.get("thread") else None
     except ValueError as error:
-        raise Invalid(_("This form is broken."), _("Reload the page and try again.")) from error
+        raise Invalid(
+            _("The form does not name a valid question."), _("Reload the page and try again.")
+        ) from error
     if thread_id:
         reply_to_thread(
             author=user,
@@ -128,8 +132,15 @@ def _show(
     names = sees_thread_names(user, project)
     replies = messages_by_thread(user, rows, names=names)
     decides = Capability.DECIDE in capabilities_of(user, project)
+    undecided = [row for row in rows if row.state != ThreadState.DECIDED]
     shown: list[dict[str, Any]] = [
-        {"row": row, "messages": replies[row.pk], "message_id": uuid4()} for row in rows
+        {
+            "row": row,
+            "messages": replies[row.pk],
+            "message_id": uuid4(),
+            "is_next": row in undecided[:1],
+        }
+        for row in rows
     ]
     if refusal is None:
         mark_seen(user=user, threads=rows)
@@ -137,8 +148,10 @@ def _show(
         "project": project,
         "title": _("Threads"),
         "dialogue": dialogue,
+        "dialogue_url": _dialogue_url(user, project, dialogue),
         "utterances": utterances_in(dialogue.pk)[:UTTERANCES_SHOWN],
         "threads": shown,
+        "undecided": len(undecided),
         "decides": decides,
         "names": names,
         "longest": MAX_TEXT,
@@ -153,6 +166,14 @@ def _show(
     )
 
 
+def _dialogue_url(user: User, project: Project, dialogue: Dialogue) -> str:
+    """Where the person works on the dialogue, else where they read it; "" if they may do neither."""
+    if own := assignments_of_dialogue(user, dialogue.pk).first():
+        page = "label" if project.protocol == Protocol.LABELLING else "workbench"
+        return reverse(page, args=[project.slug, own.pk])
+    return reverse("dialogue", args=[project.slug, dialogue.pk]) if sees_all_threads(user, project) else ""
+
+
 @require_POST
 @login_required
 def faq(request: HttpRequest, slug: str, thread_id: UUID) -> HttpResponse:
@@ -161,7 +182,10 @@ def faq(request: HttpRequest, slug: str, thread_id: UUID) -> HttpResponse:
     shown = request.POST.get("faq") == "1"
     row = show_in_guidelines(trainer=user, thread_id=thread_id, faq=shown)
     messages.success(
-        request, _("The guidelines show it now.") if shown else _("The guidelines no longer show it.")
+        request,
+        _("The decision is now shown in the guidelines.")
+        if shown
+        else _("The decision is no longer shown in the guidelines."),
     )
     return redirect("thread", slug, row.dialogue_id)
 

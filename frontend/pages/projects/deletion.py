@@ -56,9 +56,7 @@ def delete(request: HttpRequest, slug: str) -> HttpResponse:
                 project=project, actor=user, request_id=sent["request_id"], slug=sent["slug"]
             )
         except Refusal as refusal:
-            form.add_error(
-                "slug" if refusal.code == "invalid" else None, f"{refusal.message} {refusal.remedy}"
-            )
+            form.add_error("slug" if refusal.code == "invalid" else None, str(refusal))
         else:
             return redirect("project_deletion", job.pk)
     counts = count_contents(project)

@@ -1,25 +1,30 @@
 """The history of a project: what happened, who did it and why, from its events."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from django.contrib.auth.decorators import login_required
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.urls import path
+from django.urls import path, reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from annotation.batch_review.selectors.rounds import batch_numbers, rounds_by_id
+from annotation.tasks.models.rounds import Round
+from frontend.pages.projects.event_values import values_of
 from frontend.pages.requests import signed_in
 from frontend.templatetags.jobs import job_title
 from frontend.templatetags.ui import STATE_STYLES
 from frontend.ui.paging import keyset_page
 from jobs.models import Job
 from jobs.selectors import jobs_by_id
-from projects.models import Event
+from projects.models import IS_DECISION, Event
 from projects.roles import Capability
 from projects.selectors import events_of, project_for
 
@@ -42,12 +47,13 @@ WORDS: Final[dict[str, str | Promise]] = {
     "assessment_changed": gettext_lazy("Study settings changed"),
     "batch_plan_changed": gettext_lazy("Batch settings changed"),
     "schema_saved": gettext_lazy("Questions saved"),
-    "schema_used": gettext_lazy("Other questions in use"),
+    "schema_used": gettext_lazy("Another version of the questions in use"),
     "planned": gettext_lazy("Dialogues planned"),
     "replanned": gettext_lazy("People, group or priority of waiting dialogues changed"),
     "replan_undone": gettext_lazy("Change of waiting dialogues undone"),
     "ordered": gettext_lazy("Order of the queue changed"),
     "import_undone": gettext_lazy("Import undone"),
+    "language_set": gettext_lazy("Language given to dialogues that had none"),
     "hub_token_set": gettext_lazy("Hub token set"),
     "hub_token_replaced": gettext_lazy("Hub token replaced"),
     "hub_token_removed": gettext_lazy("Hub token removed"),
@@ -118,6 +124,27 @@ CHOICES: Final = (
     "schema_saved", "planned", "replanned", "import_undone", "decided", "archived",
 )  # fmt: skip
 JOB: Final = "jobs.job"
+ROUND: Final = "annotation.round"
+# Filters that take several kinds of events, by name: in words, and which events they are.
+GROUPS: Final[dict[str, tuple[Promise, Q]]] = {
+    "batches": (gettext_lazy("Batches"), Q(subject_type=ROUND) | Q(kind="cut")),
+    "imports": (
+        gettext_lazy("Imports"),
+        Q(kind__in=["import_undone", "language_set"])
+        | Q(kind="state", subject_type=JOB, data__kind__in=["import", "undo_import"]),
+    ),
+    "invitations": (
+        gettext_lazy("Invitations"),
+        Q(
+            kind__in=[
+                "invited", "invited_by_link", "invited_again", "invitation_accepted", "invitation_renewed",
+                "invitation_revoked",
+            ]
+        )
+        | Q(kind="state", subject_type="projects.invitation"),
+    ),
+}  # fmt: skip
+EVERYTHING: Final = "everything"
 # What an event is about, by the kind of its row. The number of a row of settings says nothing to anybody.
 SUBJECTS: Final = {
     "dialogue": gettext_lazy("dialogue %(n)s"),
@@ -125,18 +152,7 @@ SUBJECTS: Final = {
     "assignment": gettext_lazy("assignment %(n)s"),
     "batch": gettext_lazy("batch %(n)s"),
 }
-SHOWN_VALUES: Final = (
-    "name",
-    "username",
-    "count",
-    "overlap",
-    "group",
-    "priority",
-    "changed",
-    "version",
-    "slug",
-    "repository",
-)
+BATCHES_NAMED: Final = 10  # of one cut
 
 
 @login_required
@@ -145,20 +161,42 @@ SHOWN_VALUES: Final = (
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_for(signed_in(request), slug, Capability.MANAGE_MEMBERS)
     kind = request.GET.get("kind", "")
-    rows = events_of(project, **({"kind": kind} if kind in WORDS else {}))
+    rows = _chosen(events_of(project), kind)
     page = keyset_page(rows, request.GET.get("before"))
     jobs = jobs_by_id(project, [event.subject_id for event in page.rows if event.subject_type == JOB])
+    rounds = rounds_by_id(project, _round_ids(page.rows))
+    numbers = batch_numbers(project, _named_batches(page.rows))
     context = {
         "project": project,
         "title": _("History"),
         "page": page,
         "events": [
-            (event, describe(event), describe_change(event), facts_of(event, jobs)) for event in page.rows
+            (
+                event,
+                describe(event),
+                describe_change(event),
+                facts_of(event, jobs),
+                links_of(slug, event, jobs, rounds, numbers),
+            )
+            for event in page.rows
         ],
-        "kinds": [(name, WORDS[name]) for name in CHOICES],
+        "kinds": [
+            (EVERYTHING, _("Everything")),
+            *((name, words) for name, (words, _events) in GROUPS.items()),
+            *((name, WORDS[name]) for name in CHOICES),
+        ],
         "kind": kind,
     }
     return render(request, "projects/history.html", context)
+
+
+def _chosen(rows: QuerySet[Event], kind: str) -> QuerySet[Event]:
+    """kind: a kind of event or the name of a filter. Any other value selects decisions and settings."""
+    if kind == EVERYTHING:
+        return rows
+    if kind in GROUPS:
+        return rows.filter(GROUPS[kind][1])
+    return rows.filter(kind=kind) if kind in WORDS else rows.filter(IS_DECISION)
 
 
 def describe(event: Event) -> str:
@@ -188,15 +226,48 @@ def facts_of(event: Event, jobs: Mapping[str, Job]) -> str:
 
     jobs: by id, those that the events are about.
     """
-    values: list[Any] = [
-        event.data[name] for name in SHOWN_VALUES if event.data.get(name) not in (None, "", {})
-    ]
-    short = [str(value) for value in values if isinstance(value, str | int) and len(str(value)) <= 80]
+    values = values_of(event, leave_out="name" if _import_of(event, jobs) else "")
     kind = SUBJECTS.get(event.subject_type.rpartition(".")[2])
     subject = [str(kind) % {"n": event.subject_id}] if kind else []
-    if event.subject_type == JOB:
+    if event.subject_type == JOB and not _import_of(event, jobs):
         subject = [job_title(jobs.get(event.subject_id) or Job(kind=event.data.get("kind", "")))]
-    return " · ".join([*subject, *short])
+    return " · ".join([*subject, *values])
+
+
+def links_of(
+    slug: str, event: Event, jobs: Mapping[str, Job], rounds: Mapping[int, Round], numbers: Mapping[int, int]
+) -> list[tuple[str, str]]:
+    """Words and address of the import or the batches that the event is about. numbers: of batches, by id."""
+    if job := _import_of(event, jobs):
+        return [(job_title(job), reverse("import", args=[slug, job.pk]))]
+    if row := next((rounds.get(key) for key in _round_ids([event])), None):
+        words = _("batch %(n)s, round %(round)s") % {"n": row.batch.number, "round": row.number}
+        return [(words, reverse("batch", args=[slug, row.batch.number]))]
+    known = sorted(numbers[key] for key in _cut(event)[:BATCHES_NAMED] if key in numbers)
+    links = [(_("batch %(n)s") % {"n": number}, reverse("batch", args=[slug, number])) for number in known]
+    more = len(_cut(event)) - BATCHES_NAMED
+    if more > 0:
+        words = ngettext("and %(n)s more", "and %(n)s more", more) % {"n": intcomma(more)}
+        links.append((words, reverse("batches", args=[slug])))
+    return links
+
+
+def _import_of(event: Event, jobs: Mapping[str, Job]) -> Job | None:
+    job = jobs.get(event.subject_id) if event.subject_type == JOB else None
+    return job if job is not None and job.kind == "import" else None
+
+
+def _round_ids(events: Sequence[Event]) -> list[int]:
+    return [int(one.subject_id) for one in events if one.subject_type == ROUND and one.subject_id.isdecimal()]
+
+
+def _named_batches(events: Sequence[Event]) -> list[int]:
+    """The ids of the batches that were cut and are named."""
+    return [key for event in events for key in _cut(event)[:BATCHES_NAMED]]
+
+
+def _cut(event: Event) -> list[int]:
+    return list(event.data.get("batches", [])) if event.kind == "cut" else []
 
 
 urlpatterns = [path("p/<slug:slug>/history/", history, name="history")]

@@ -16,9 +16,10 @@ from frontend.pages.projects.next_steps import next_steps
 from frontend.pages.projects.steps import NextStep
 from frontend.pages.projects.study_steps import study_overviews
 from frontend.pages.requests import signed_in
-from frontend.ui.languages import in_reader_language
+from frontend.ui.languages import first_paragraph, in_reader_language
 from frontend.ui.paging import keyset_page
 from projects.models import Project, Role
+from projects.roles import Capability
 from projects.selectors import (
     capabilities_of_roles,
     may_create_projects,
@@ -57,18 +58,23 @@ def home(request: HttpRequest) -> HttpResponse:
 def archived_projects(request: HttpRequest) -> HttpResponse:
     user = signed_in(request)
     page = keyset_page(projects_for(user, archived=True), request.GET.get("before"))
-    context = {"page": page, "title": _("Archived projects")}
+    roles = memberships_by_project(user, page.rows)
+    rows = [
+        (project, Capability.MANAGE_MEMBERS in capabilities_of_roles(user, roles.get(project.pk, [])))
+        for project in page.rows
+    ]
+    context = {"page": page, "rows": rows, "title": _("Archived projects")}
     return render(request, "projects/archived.html", context)
 
 
 def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
-    """Projects in which something waits for the person come first."""
+    """Projects in which something waits for the person come first, then those with work for anybody."""
     roles = memberships_by_project(user, projects)
     seen, studies = overviews(user, projects), study_overviews(projects)
     cards = [
         Card(
             project,
-            in_reader_language(project.description),
+            first_paragraph(in_reader_language(project.description)),
             [str(Role(role).label) for role in roles.get(project.pk, [])],
             [
                 step
@@ -86,8 +92,9 @@ def build_cards(user: User, projects: Sequence[Project]) -> list[Card]:
     return sorted(cards, key=_urgency)
 
 
-def _urgency(card: Card) -> tuple[bool, bool]:
-    return all(step.is_standing for step in card.steps), not card.steps
+def _urgency(card: Card) -> tuple[bool, bool, bool]:
+    is_waiting = any(step.is_waiting for step in card.steps)
+    return not is_waiting, all(step.is_standing for step in card.steps), not card.steps
 
 
 urlpatterns = [

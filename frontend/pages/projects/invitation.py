@@ -5,6 +5,7 @@ from urllib.parse import urlencode
 
 from allauth.account.adapter import get_adapter
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -17,10 +18,11 @@ from django.views.decorators.http import require_http_methods
 
 from accounts.attempts import check_failures, count_failure
 from accounts.models import User
-from common.languages import LANGUAGES
+from accounts.services import account_problems
 from common.refusals import Refusal
 from frontend.pages.account.new_password import NewPasswordForm
-from frontend.ui.reading_languages import LanguageChecks
+from frontend.preferences import activate_language
+from frontend.ui.reading_languages import ReadingLanguagesField
 from projects.invitations.services import accept_invitation, accept_with_new_account, open_invitation
 from projects.models import Invitation, Role
 
@@ -38,15 +40,7 @@ class NewAccountForm(NewPasswordForm):
         required=False,
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
-    reading_languages = forms.MultipleChoiceField(
-        label=gettext_lazy("Languages that you read"),
-        choices=LANGUAGES,
-        widget=LanguageChecks,
-        required=False,
-        help_text=gettext_lazy(
-            "You are only given dialogues in these languages, and those that name none. Nothing ticked: every language."
-        ),
-    )
+    reading_languages = ReadingLanguagesField()
     field_order = ("username", "display_name", "password", "repeated", "reading_languages")
 
 
@@ -75,6 +69,7 @@ def _join(request: HttpRequest, user: User, key: str) -> HttpResponse:
 
 def _make_account(request: HttpRequest, key: str) -> HttpResponse:
     row = open_invitation(key=key)
+    activate_language(request, _chosen_language(request) or row.language)
     form = NewAccountForm(request.POST or None, initial={"display_name": row.name})
     if form.is_valid() and (user := _new_member(request, form, key)):
         get_adapter().login(request, user)
@@ -82,16 +77,25 @@ def _make_account(request: HttpRequest, key: str) -> HttpResponse:
     return _render(request, row, key, form=form)
 
 
+def _chosen_language(request: HttpRequest) -> str:
+    """What the guest chose with the switch in the header; "" if none or an unknown one was chosen."""
+    language = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+    return language if language in dict(settings.LANGUAGES) else ""
+
+
 def _new_member(request: HttpRequest, form: NewAccountForm, key: str) -> User | None:
     fields = {name: form.cleaned_data[name] for name in form.fields if name != "repeated"}
     try:
-        return accept_with_new_account(key=key, **fields)
+        return accept_with_new_account(key=key, language=_chosen_language(request), **fields)
     except Refusal as refusal:
         if refusal.code == "invitation_gone":
             raise
         count_failure(request, "invitation")  # it says which names are taken
-        field = refusal.details.get("field")
-        form.add_error(field if field in form.fields else None, str(refusal))
+        guest = User(username=fields["username"].strip(), display_name=fields["display_name"])
+        for problem in (refusal, *account_problems(guest, fields["password"])):
+            field = problem.details.get("field")
+            if field not in form.errors:
+                form.add_error(field if field in form.fields else None, str(problem))
     return None
 
 

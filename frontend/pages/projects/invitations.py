@@ -1,7 +1,8 @@
 """The invitations of a project: one person or a list of them, links, states, revoking."""
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 from uuid import uuid4
 
 from django import forms
@@ -11,8 +12,9 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST, require_safe
@@ -29,11 +31,14 @@ from projects.models import Invitation, InvitationState, Project, Role
 from projects.roles import Capability
 from projects.selectors import project_for
 
+SHOWN_KEY: Final = "shown_invitations"  # in the session
+SHOWN_FOR: Final = timedelta(minutes=10)
+
 
 class MailingForm(forms.Form):
-    """Base class: the choice to send links by e-mail is there only if the server can."""
+    """Base class: the choice to send links by email is there only if the server can."""
 
-    by_mail = forms.BooleanField(label=gettext_lazy("Also send the link by e-mail"), required=False)
+    by_mail = forms.BooleanField(label=gettext_lazy("Also send the link by email"), required=False)
     request_id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -47,7 +52,7 @@ class MailingForm(forms.Form):
 
 
 class PersonForm(MailingForm):
-    name = forms.CharField(label=gettext_lazy("Name"), max_length=MAX_NAME, required=False)
+    name = forms.CharField(label=pgettext_lazy("of a person", "Name"), max_length=MAX_NAME, required=False)
     email = forms.EmailField(
         label=gettext_lazy("Email"),
         max_length=254,
@@ -95,7 +100,32 @@ def _project(request: HttpRequest, slug: str) -> Project:
 @login_required
 @never_cache
 def invitations(request: HttpRequest, slug: str) -> HttpResponse:
-    return _render(request, _project(request, slug))
+    project = _project(request, slug)
+    return _render(request, project, _shown_links(request, project))
+
+
+def _redirect_to_links(request: HttpRequest, project: Project, made: Sequence[Invitation]) -> HttpResponse:
+    """Show the list with these links, so that a reload sends no form again.
+
+    The session keeps which invitations they are, for a short time; never the links, which are made from the rows.
+    """
+    request.session[SHOWN_KEY] = {
+        "project": project.pk,
+        "ids": [one.pk for one in made],
+        "until": (timezone.now() + SHOWN_FOR).timestamp(),
+    }
+    return redirect("invitations", project.slug)
+
+
+def _shown_links(request: HttpRequest, project: Project) -> list[Invitation]:
+    """The invitations that the person made or asked for just now, here."""
+    shown = request.session.get(SHOWN_KEY)
+    if not shown or shown["project"] != project.pk:
+        return []
+    if timezone.now().timestamp() > shown["until"]:
+        del request.session[SHOWN_KEY]
+        return []
+    return list(invitations_of(project).filter(pk__in=shown["ids"]).order_by("pk"))
 
 
 @sensitive_variables("made", "links")
@@ -133,7 +163,7 @@ def invite_one(request: HttpRequest, slug: str) -> HttpResponse:
                 people=[form.invitee()],
                 by_mail=form.is_by_mail,
             )
-            return _render(request, project, made)
+            return _redirect_to_links(request, project, made)
         except Refusal as refusal:
             form.add_error(None, str(refusal))
     return _render(request, project, person_form=form, status=422)
@@ -155,7 +185,7 @@ def invite_list(request: HttpRequest, slug: str) -> HttpResponse:
         return _render(request, project, list_form=form, status=422)
     try:
         if "confirmed" in request.POST and not _has_problems(lines):
-            return _render(request, project, _invite_lines(request, project, form, lines))
+            return _redirect_to_links(request, project, _invite_lines(request, project, form, lines))
     except Refusal as refusal:
         form.add_error(None, str(refusal))
     return _preview(request, project, form, lines)
@@ -202,7 +232,7 @@ def show_link(request: HttpRequest, slug: str, invitation_id: int) -> HttpRespon
         )
     else:
         row = invitation_for(project, invitation_id)
-    return _render(request, project, [row])
+    return _redirect_to_links(request, project, [row])
 
 
 @require_POST

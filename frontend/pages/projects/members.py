@@ -55,7 +55,7 @@ class RolesForm(forms.Form):
 
 class AddForm(forms.Form):
     who = forms.CharField(
-        label=gettext_lazy("Sign-in name or e-mail address"),
+        label=gettext_lazy("Sign-in name or email address"),
         max_length=254,
         widget=forms.TextInput(attrs={"autocomplete": "off", "data-key": "i"}),
     )

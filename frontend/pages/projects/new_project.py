@@ -31,9 +31,11 @@ class ProjectNameForm(forms.Form):
         max_length=80,
         required=False,
         help_text=gettext_lazy(
-            "Used in addresses and on the command line: small letters, digits, - and _. Empty: made from the title."
+            "Part of the project's address and used on the command line: lowercase letters, digits, - and _. It"
+            " cannot be changed later. Leave it empty to build it from the title; if another project has"
+            " that name, a number is added."
         ),
-        error_messages={"invalid": gettext_lazy("Small letters, digits, - and _ only.")},
+        error_messages={"invalid": gettext_lazy("Lowercase letters, digits, - and _ only.")},
     )
     id = forms.UUIDField(widget=forms.HiddenInput, initial=uuid4)
 

@@ -1,4 +1,4 @@
-"""The next steps of a person in a project, by role, and what a new project still lacks."""
+"""The next steps of a person in a project, by role."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,26 +10,24 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from accounts.models import User
-from annotation.labelling.selectors.speakers import unasked_speakers
-from annotation.overview.selectors import NEEDS, WORK, Overview, Step, due_steps, overviews, steps_for
-from annotation.tasks.selectors.languages import count_unread_tasks
-from annotation.tasks.selectors.people import count_tasks_short_of_people
-from assessment.sessions.selectors.failing_systems import failing_in_open_runs
-from frontend.pages.projects.steps import MissingSetup, NextStep
-from frontend.pages.projects.study_steps import (
-    CHAT,
-    NOTHING,
-    StudyOverview,
-    no_chat_worker,
-    study_overviews,
-    study_steps,
+from annotation.overview.selectors import (
+    NEEDS,
+    WORK,
+    Overview,
+    Step,
+    due_steps,
+    overviews,
+    steps_for,
+    waiting_steps,
 )
-from jobs.selectors import live_workers
+from common.sentences import join_sentences
+from frontend.pages.projects.missing_roles import describe_missing_roles
+from frontend.pages.projects.steps import NextStep
+from frontend.pages.projects.study_steps import NOTHING, StudyOverview, study_overviews, study_steps
 from projects.models import Project, Protocol
 from projects.roles import Capability
 from projects.selectors import capabilities_of
 
-GPU = "gpu"
 STUDY_STEPS = (Step.IMPORT,)
 
 
@@ -64,11 +62,15 @@ def next_steps(
 
 
 def _describe_steps(project: Project, steps: Sequence[Step], seen: Overview) -> list[NextStep]:
-    due = due_steps(project, seen)
-    return [_describe_step(project, step, seen, is_due=step in due) for step in steps]
+    due, waiting = due_steps(project, seen), waiting_steps(project, seen)
+    return [
+        _describe_step(project, step, seen, is_due=step in due, is_waiting=step in waiting) for step in steps
+    ]
 
 
-def _describe_step(project: Project, step: Step, seen: Overview, *, is_due: bool) -> NextStep:
+def _describe_step(
+    project: Project, step: Step, seen: Overview, *, is_due: bool, is_waiting: bool
+) -> NextStep:
     style = STEP_STYLES[step]
     words = style.words(seen)
     return NextStep(
@@ -80,6 +82,7 @@ def _describe_step(project: Project, step: Step, seen: Overview, *, is_due: bool
         style.key,
         words.note,
         is_due=is_due,
+        is_waiting=is_waiting,
         is_idle=step in WORK and not is_due,
         is_standing=step is Step.STATISTICS,
     )
@@ -114,7 +117,7 @@ def _in_other_languages(n: int) -> str:
         "%(n)s dialogues wait in languages that you do not read.",
         n,
     )
-    return f"{waits % {'n': intcomma(n)}} {_('You choose your languages in your profile.')}"
+    return join_sentences([waits % {"n": intcomma(n)}, _("You choose your languages in your profile.")])
 
 
 def _write(seen: Overview) -> StepText:
@@ -127,9 +130,8 @@ def _write(seen: Overview) -> StepText:
         if seen.free and not seen.readable:
             why = _in_other_languages(seen.free)
     if back := seen.came_back:
-        why += " " + ngettext("%(n)s came back with a reason.", "%(n)s came back with reasons.", back) % {
-            "n": intcomma(back)
-        }
+        reasons = ngettext("%(n)s came back with a reason.", "%(n)s came back with reasons.", back)
+        why = join_sentences([why, reasons % {"n": intcomma(back)}])
         notes.append(ngettext("%(n)s came back", "%(n)s came back", back) % {"n": intcomma(back)})
     return StepText(why, label, " · ".join(notes))
 
@@ -146,13 +148,14 @@ def _confirm(seen: Overview) -> StepText:
 
 def _test(_seen: Overview) -> StepText:
     return StepText(
-        _("This project has an admission test, and you have not passed it yet."), _("To the test")
+        _("This project has an admission test, and you have not passed it yet."), _("Open the test")
     )
 
 
 def _label(seen: Overview) -> StepText:
     if seen.open:
-        return StepText(_describe_open(seen.open), _("Continue labelling"))
+        note = ngettext("%(n)s open", "%(n)s open", seen.open) % {"n": intcomma(seen.open)}
+        return StepText(_describe_open(seen.open), _("Continue labelling"), note)
     if not seen.free:
         return StepText(_("No dialogue waits for anybody at the moment."), _("Label"))
     if not seen.readable:
@@ -222,7 +225,27 @@ def _export(seen: Overview) -> StepText:
             "Experts passed %(n)s dialogues, which can be exported.",
             n,
         )
-    return StepText(why % {"n": intcomma(n)}, _("Export"))
+    return StepText(join_sentences([why % {"n": intcomma(n)}, *_not_exported(seen)]), _("Export"))
+
+
+def _not_exported(seen: Overview) -> list[str]:
+    """Why dialogues with final labels cannot be exported yet."""
+    found = []
+    if n := seen.unaccepted:
+        text = ngettext(
+            "%(n)s dialogue with a final label cannot be exported yet: its batch is not accepted.",
+            "%(n)s dialogues with final labels cannot be exported yet: their batches are not accepted.",
+            n,
+        )
+        found.append(text % {"n": intcomma(n)})
+    if n := seen.unbatched:
+        text = ngettext(
+            "%(n)s dialogue with a final label cannot be exported yet: it is in no batch.",
+            "%(n)s dialogues with final labels cannot be exported yet: they are in no batch.",
+            n,
+        )
+        found.append(text % {"n": intcomma(n)})
+    return found
 
 
 def _train(_seen: Overview) -> StepText:
@@ -231,11 +254,16 @@ def _train(_seen: Overview) -> StepText:
 
 
 def _plan(seen: Overview) -> StepText:
-    n = seen.unplanned
-    if not n:
-        return StepText(_("No dialogue is left to be written."), _("Plan dialogues"))
-    why = ngettext("%(n)s dialogue is not planned yet.", "%(n)s dialogues are not planned yet.", n)
-    return StepText(why % {"n": intcomma(n)}, _("Plan dialogues"))
+    if n := seen.unplanned:
+        why = ngettext("%(n)s dialogue is not planned yet.", "%(n)s dialogues are not planned yet.", n)
+        return StepText(why % {"n": intcomma(n)}, _("Plan dialogues"))
+    why = _("No dialogue is left to be written.")
+    if n := seen.imported:
+        complete = ngettext(
+            "%(n)s imported dialogue is complete.", "%(n)s imported dialogues are complete.", n
+        ) % {"n": intcomma(n)}
+        why = join_sentences([why, complete])
+    return StepText(why, _("Plan new dialogues"))
 
 
 def _import(_seen: Overview) -> StepText:
@@ -243,14 +271,14 @@ def _import(_seen: Overview) -> StepText:
 
 
 def _statistics(_seen: Overview) -> StepText:
-    why = _("What people do, how long it takes them, and how far it can be relied on.")
+    why = _("What people do, how long it takes, and how reliable their answers are.")
     return StepText(why, _("Statistics"))
 
 
 def _people(seen: Overview) -> StepText:
-    if seen.annotators:
-        return StepText(_("Add people, create accounts, assign and remove roles."), _("Members"))
-    return StepText(_("Nobody has the role “Annotator”."), _("Add people"))
+    if missing := describe_missing_roles(seen):
+        return StepText(join_sentences(missing), _("Add people"), _("a role is missing"))
+    return StepText(_("Add people, create accounts, assign and remove roles."), _("Members"))
 
 
 STEP_STYLES = {
@@ -263,116 +291,9 @@ STEP_STYLES = {
     Step.REVIEW: StepStyle(gettext_lazy("Expert review"), "eye", "r", _review),
     Step.JUDGE: StepStyle(gettext_lazy("Batch review"), "eye", "r", _judge),
     Step.EXPORT: StepStyle(gettext_lazy("Data"), "download", "e", _export),
-    Step.TRAIN: StepStyle(gettext_lazy("Models that learn"), "chip", "t", _train),
+    Step.TRAIN: StepStyle(gettext_lazy("Models and training"), "chip", "t", _train),
     Step.PLAN: StepStyle(gettext_lazy("Dialogues to plan"), "plus", "p", _plan, fragment="plan"),
     Step.PEOPLE: StepStyle(gettext_lazy("People"), "users", "m", _people),
-    Step.STATISTICS: StepStyle(gettext_lazy("How it is going"), "chart", "s", _statistics),
-    Step.IMPORT: StepStyle(gettext_lazy("Dialogues from elsewhere"), "upload", "", _import),
+    Step.STATISTICS: StepStyle(gettext_lazy("Progress and statistics"), "chart", "s", _statistics),
+    Step.IMPORT: StepStyle(gettext_lazy("Import dialogues"), "upload", "", _import),
 }
-
-
-def missing_steps(
-    project: Project,
-    granted: frozenset[Capability],
-    seen: Overview,
-    shown: list[NextStep],
-) -> list[MissingSetup]:
-    """What a member who configures the project should set up, without what is already the next step."""
-    settings = reverse("project_settings", args=[project.slug])
-    found = []
-    if project.archived_at:
-        return []
-    if not (project.guidelines_en.strip() or project.guidelines_zh.strip()):
-        found.append(MissingSetup(_("There are no guidelines."), _("Write them"), settings))
-    if project.protocol == Protocol.AUTHORING:
-        found += _missing_in_authoring(settings, reverse("members", args=[project.slug]), granted, seen)
-    elif project.protocol == Protocol.LABELLING:
-        found += _missing_in_labelling(project, granted, seen)
-    else:
-        found += _missing_in_study(project)
-    due = {step.url for step in shown if step.is_due}
-    return [one for one in found if not one.url or one.url not in due]
-
-
-def _missing_in_study(project: Project) -> list[MissingSetup]:
-    found = []
-    if not live_workers(CHAT).exists():
-        found.append(MissingSetup(no_chat_worker(), "", ""))
-    if names := failing_in_open_runs(project):
-        text = ngettext(
-            "This chatbot leaves participants without a reply: %(names)s.",
-            "These chatbots leave participants without a reply: %(names)s.",
-            len(names),
-        ) % {"names": ", ".join(names)}
-        found.append(MissingSetup(text, _("Systems"), reverse("systems", args=[project.slug])))
-    return found
-
-
-def _missing_in_labelling(
-    project: Project, granted: frozenset[Capability], seen: Overview
-) -> list[MissingSetup]:
-    found = _missing_people(reverse("members", args=[project.slug]), granted, seen)
-    if not seen.dialogues:
-        url = reverse("imports", args=[project.slug]) if Capability.IMPORT in granted else ""
-        found.append(MissingSetup(_("There is no dialogue to be labelled."), _("Import"), url))
-    elif seen.unplanned:
-        url = reverse("project_settings", args=[project.slug])
-        found.append(
-            MissingSetup(_("Some dialogues are not planned yet."), _("Plan dialogues"), f"{url}#plan")
-        )
-    if n := count_unread_tasks(project):
-        text = ngettext(
-            "%(n)s dialogue waits in a language that no annotator here reads.",
-            "%(n)s dialogues wait in languages that no annotator here reads.",
-            n,
-        )
-        url = reverse("members", args=[project.slug]) if Capability.MANAGE_MEMBERS in granted else ""
-        found.append(MissingSetup(text % {"n": intcomma(n)}, _("Members and their languages"), url))
-    if seen.annotators and (n := count_tasks_short_of_people(project)):
-        text = ngettext(
-            "%(n)s dialogue wants more people than there are annotators for it: it cannot be finished before more"
-            " annotators join.",
-            "%(n)s dialogues want more people than there are annotators for them: they cannot be finished before more"
-            " annotators join.",
-            n,
-        )
-        url = reverse("members", args=[project.slug]) if Capability.MANAGE_MEMBERS in granted else ""
-        found.append(MissingSetup(text % {"n": intcomma(n)}, _("Add people"), url))
-    if unasked := unasked_speakers(project):
-        text = _(
-            "The questions about utterances are asked only where the speaker is %(wanted)s. Here the speakers are"
-            " %(found)s, so annotators never see these questions."
-        )
-        comma = pgettext("list", ", ")
-        words = {"wanted": comma.join(unasked.wanted), "found": comma.join(unasked.found[:5])}
-        found.append(MissingSetup(text % words, _("Questions"), reverse("schema", args=[project.slug])))
-    if project.labelling.schema_id is None:
-        found.append(
-            MissingSetup(
-                _("There are no questions."), _("Write them"), reverse("schema", args=[project.slug])
-            )
-        )
-    return found
-
-
-def _missing_people(members: str, granted: frozenset[Capability], seen: Overview) -> list[MissingSetup]:
-    if seen.annotators:
-        return []
-    url = members if Capability.MANAGE_MEMBERS in granted else ""
-    return [MissingSetup(_("Nobody has the role “Annotator”."), _("Add people"), url)]
-
-
-def _missing_in_authoring(
-    settings: str, members: str, granted: frozenset[Capability], seen: Overview
-) -> list[MissingSetup]:
-    found = _missing_people(members, granted, seen)
-    if not seen.free:
-        found.append(
-            MissingSetup(_("No dialogue is left to be written."), _("Plan dialogues"), f"{settings}#plan")
-        )
-    if not live_workers(GPU).exists():
-        text = _(
-            "No worker for candidates is running: people write without them. Whoever runs this server starts one."
-        )
-        found.append(MissingSetup(text, "", ""))
-    return found

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 from accounts.models import User
 from annotation.people.selectors import TOO_FEW, PersonReport, person_report
 from common.refusals import NotFound
+from common.sentences import join_sentences
 from frontend.charts.chart import Cell, Chart
 from frontend.charts.files import chart_file
 from frontend.pages.requests import signed_in
@@ -122,7 +123,9 @@ def rate(request: HttpRequest, slug: str, user_id: int) -> HttpResponse:
         set_hourly_rate(project=project, actor=user, **form.cleaned_data)
         messages.success(request, _("Saved."))
     else:
-        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        messages.error(
+            request, join_sentences(str(error) for errors in form.errors.values() for error in errors)
+        )
     return redirect("person", slug, user_id)
 
 

@@ -1,5 +1,8 @@
 """Overlap, group and priority of the dialogues that are not labelled yet: a form, what it would do, and doing it."""
 
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,6 +13,8 @@ from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import path, reverse
+from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -21,21 +26,25 @@ from annotation.labelling.selectors.replanning import (
     ReplanPreview,
     last_undoable_replan,
     preview_replan,
+    tasks_to_replan,
 )
 from annotation.labelling.selectors.settings import labelling_project
 from annotation.labelling.services.planning import MAX_OVERLAP
 from annotation.labelling.services.replan_undo import UndoneReplan, undo_replan
 from annotation.labelling.services.replanning import Replanned, check_replan, replan_tasks
 from common.refusals import Refusal
-from dialogues.selectors import imports_of
+from common.sentences import join_sentences
+from dialogues.selectors import imports_with_dialogues
 from frontend.pages.requests import posted_uuid, signed_in
 from frontend.ui.paging import parse_number
+from jobs.models import Job
 from projects.models import Project
 from projects.roles import Capability
 from projects.selectors import groups_of
 
 EVERYBODY = "-"
 GROUP = "="  # before the name of a group, which may itself be "-"
+FILTERS = {"of_group", "of_import", "of_dialogues"}
 IMPORTS_SHOWN = 50
 MAX_CHOSEN = 1000  # dialogues
 
@@ -48,13 +57,27 @@ class DialogueIds(forms.Field):
         return sorted({key for key in keys if key is not None})[:MAX_CHOSEN]
 
 
+def _import_choices(imports: Sequence[Job]) -> list[tuple[str, str]]:
+    """The imports by name; those of equal names also by date and time."""
+    names = Counter(job.parameters.get("name", "") for job in imports)
+    return [
+        (str(job.pk), f"{name} · {_moment(job)}" if names[name] > 1 else name)
+        for job in imports
+        for name in [job.parameters.get("name", "")]
+    ]
+
+
+def _moment(job: Job) -> str:
+    return date_format(timezone.localtime(job.created_at), "DATETIME_FORMAT")
+
+
 class ReplanForm(forms.Form):
     overlap = forms.IntegerField(
         label=gettext_lazy("People per dialogue"),
         min_value=1,
         max_value=MAX_OVERLAP,
         required=False,
-        help_text=gettext_lazy("Empty: as it is."),
+        help_text=gettext_lazy("Empty: not changed."),
     )
     group = forms.ChoiceField(label=gettext_lazy("Labelled by"), required=False)
     priority = forms.IntegerField(
@@ -62,7 +85,7 @@ class ReplanForm(forms.Form):
         min_value=-100,
         max_value=100,
         required=False,
-        help_text=gettext_lazy("Smaller numbers come first. Empty: as it is."),
+        help_text=gettext_lazy("Smaller numbers come first. Empty: not changed."),
     )
     of_group = forms.ChoiceField(label=gettext_lazy("Only dialogues that are labelled by"), required=False)
     of_import = forms.ChoiceField(label=gettext_lazy("Only dialogues of the import"), required=False)
@@ -72,11 +95,9 @@ class ReplanForm(forms.Form):
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         groups = [(EVERYBODY, _("Everybody")), *((GROUP + name, name) for name in groups_of(project))]
-        imports = [
-            (str(job.pk), job.parameters.get("name", "")) for job in imports_of(project)[:IMPORTS_SHOWN]
-        ]
+        imports = _import_choices(list(imports_with_dialogues(project)[:IMPORTS_SHOWN]))
         for name, first, choices in (
-            ("group", _("As it is"), groups),
+            ("group", _("Do not change"), groups),
             ("of_group", _("Any group, or everybody"), groups),
             ("of_import", _("Any import"), imports),
         ):
@@ -90,10 +111,17 @@ class ReplanForm(forms.Form):
 
     def replan(self) -> Replan:
         data = self.cleaned_data
-        return Replan(
+        return replace(
+            self.filters(),
             overlap=data["overlap"],
             group=_group_named(data["group"]),
             priority=data["priority"],
+        )
+
+    def filters(self) -> Replan:
+        """Which dialogues, without a new value."""
+        data = self.cleaned_data
+        return Replan(
             of_group=_group_named(data["of_group"]),
             of_import=data["of_import"] or None,
             of_dialogues=data["of_dialogues"] or None,
@@ -116,7 +144,7 @@ def replan(request: HttpRequest, slug: str) -> HttpResponse:
     sent = request.POST or request.GET
     form = ReplanForm(sent or None, project=project)
     preview = None
-    if form.is_valid() and (request.method == "POST" or form.has_values()):
+    if form.is_valid() and (request.method == "POST" or "show" in request.GET or form.has_values()):
         try:
             check_replan(project, form.replan())
             if request.method == "POST" and form.cleaned_data["request_id"]:
@@ -135,12 +163,22 @@ def _render(
         "title": _("Change what is still to be labelled"),
         "form": form,
         "preview": preview,
+        "waiting": _count_waiting(project, form),
         "chosen": len(form.cleaned_data.get("of_dialogues", [])) if form.is_bound else 0,
         "request_id": uuid4(),
         "last": last_undoable_replan(project),
     }
     failed = form.is_bound and bool(form.errors)
     return render(request, "projects/replan.html", context, status=422 if failed else 200)
+
+
+def _count_waiting(project: Project, form: ReplanForm) -> int | None:
+    """How many dialogues the filters choose; None if they are not valid."""
+    if not form.is_bound:
+        return tasks_to_replan(project, Replan()).count()
+    if not FILTERS <= form.cleaned_data.keys():
+        return None
+    return tasks_to_replan(project, form.filters()).count()
 
 
 def _carry_out(request: HttpRequest, project: Project, form: ReplanForm) -> HttpResponse:
@@ -168,7 +206,7 @@ def describe_change(done: Replanned) -> str:
     fewer = ngettext("%(n)s assignment fewer.", "%(n)s assignments fewer.", done.removed) % {
         "n": intcomma(done.removed)
     }
-    return " ".join([changed, *([more] if done.added else []), *([fewer] if done.removed else [])])
+    return join_sentences([changed, more if done.added else None, fewer if done.removed else None])
 
 
 @login_required
@@ -190,14 +228,16 @@ def undo(request: HttpRequest, slug: str, replan_id: UUID) -> HttpResponse:
 
 def _describe_undoing(done: UndoneReplan) -> str:
     undone = ngettext(
-        "%(n)s dialogue is as it was before.", "%(n)s dialogues are as they were before.", done.changed
+        "%(n)s dialogue has its earlier values again.",
+        "%(n)s dialogues have their earlier values again.",
+        done.changed,
     ) % {"n": intcomma(done.changed)}
     kept = ngettext(
         "%(n)s dialogue was changed or finished since and stays as it is.",
         "%(n)s dialogues were changed or finished since and stay as they are.",
         done.kept,
     ) % {"n": intcomma(done.kept)}
-    return f"{undone} {kept}" if done.kept else undone
+    return join_sentences([undone, kept if done.kept else None])
 
 
 def preview_address(project: Project, **values: Any) -> str:

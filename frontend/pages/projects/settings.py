@@ -23,22 +23,24 @@ from annotation.authoring.services.settings import EDITABLE as AUTHORING
 from annotation.authoring.services.settings import update_authoring
 from annotation.labelling.models.labels import LabellingSettings
 from annotation.labelling.selectors.replanning import Replan, preview_replan
-from annotation.labelling.selectors.settings import labelling_project
+from annotation.labelling.selectors.settings import labelling_project, lacks_trainer
 from annotation.labelling.selectors.workbench import labelling_progress
 from annotation.labelling.services.planning import MAX_OVERLAP, plan_labelling
 from annotation.labelling.services.settings import LABELLING_SETTINGS, update_labelling
 from annotation.tasks.selectors.queue import task_counts
 from common.refusals import Refusal
+from frontend.pages.projects.missing_roles import no_trainer_yet
 from frontend.pages.projects.replanning import preview_address
 from frontend.pages.requests import signed_in
 from frontend.pages.topics.forms import TopicsForm, topics_form
 from frontend.ui.markdown import MAX_CHARS, to_html
+from frontend.ui.setting_labels import SETTING_LABELS
 from generation.models import CandidateOrder
 from generation.selectors import usable_generators
 from preference.topics.services.categories import set_categories
 from projects.models import DialogueLanguage, Project, Protocol
 from projects.roles import Capability
-from projects.selectors import capabilities_of, groups_of, project_for
+from projects.selectors import capabilities_of, groups_of, members_of, project_for
 from projects.services import archive_project, project_version, restore_project, update_project
 
 
@@ -78,6 +80,7 @@ class AuthoringForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = AuthoringSettings
         fields = AUTHORING
+        labels = SETTING_LABELS
         widgets = {"candidate_order": forms.RadioSelect}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -104,6 +107,7 @@ class LabellingForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = LabellingSettings
         fields = LABELLING_SETTINGS
+        labels = SETTING_LABELS
         widgets = {"resolution": forms.RadioSelect, "ties": forms.RadioSelect, "order": forms.RadioSelect}
 
 
@@ -118,7 +122,7 @@ class LabellingPlanForm(forms.Form):
     group = forms.ChoiceField(
         label=gettext_lazy("Only this group of annotators"),
         required=False,
-        help_text=gettext_lazy("The page of members puts people into groups."),
+        help_text=gettext_lazy("Put people into groups on the page “Members”."),
     )
     priority = forms.IntegerField(
         label=gettext_lazy("Priority"),
@@ -191,16 +195,20 @@ def _render(request: HttpRequest, user: User, project: Project, **forms_with_err
         "previews": {"en": to_html(project.guidelines_en), "zh": to_html(project.guidelines_zh)},
         "topics_form": topics_form(project),
         "may_archive": Capability.MANAGE_MEMBERS in capabilities_of(user, project),
+        "members": members_of(project).count(),
     }
     if project.protocol == Protocol.AUTHORING:
         context["authoring_form"] = AuthoringForm(instance=authoring_settings_of(project))
         context["order_note"] = order_note(project)
         context["plan_form"] = DialoguePlanForm()
-        context["tasks"] = task_counts(project)
+        context["tasks"] = counts = task_counts(project)
+        context["held"] = counts.held
     elif project.protocol == Protocol.LABELLING:
         context["labelling_form"] = LabellingForm(instance=project.labelling)
         context["labelling_plan_form"] = LabellingPlanForm(project=project)
-        context["labelling"] = labelling_progress(project)
+        context["no_trainer"] = no_trainer_yet() if lacks_trainer(project) else ""
+        context["labelling"] = progress = labelling_progress(project)
+        context["held"] = progress.held
     context |= forms_with_errors
     failed = any(form.is_bound for form in forms_with_errors.values())
     return render(request, "projects/settings.html", context, status=422 if failed else 200)
@@ -238,11 +246,13 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
 def _offer_replan(request: HttpRequest, project: Project, overlap: int) -> HttpResponse:
     """A new number of people counts for dialogues that are planned later; show what it would do to the others."""
     if not preview_replan(project, Replan(overlap=overlap)).changed:
-        messages.success(request, _("Saved. New dialogues are labelled by as many people."))
+        messages.success(request, _("Saved. New dialogues will be labelled by this many people."))
         return redirect("project_settings", project.slug)
     messages.success(
         request, _("Saved for new dialogues. Here is what it would change for those that wait for labels.")
     )
+    if lacks_trainer(project):
+        messages.warning(request, no_trainer_yet())
     return redirect(preview_address(project, overlap=overlap))
 
 
@@ -307,10 +317,10 @@ def archive(request: HttpRequest, slug: str) -> HttpResponse:
     if request.POST.get("archived") == "1":
         archive_project(project=project, actor=signed_in(request))
         messages.success(request, _("Archived. Nothing is deleted; it can be restored here."))
-    else:
-        restore_project(project=project, actor=signed_in(request))
-        messages.success(request, _("Restored: it is in everybody's list again."))
-    return redirect("project_settings", slug)
+        return redirect("project_settings", slug)
+    restore_project(project=project, actor=signed_in(request))
+    messages.success(request, _("Restored: it is in everybody's list again."))
+    return redirect("project", slug)
 
 
 urlpatterns = [

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class NextStep:
     """label: of the button. why: a sentence with the number that makes it urgent. note: the same in a word or two.
 
-    is_due: something waits, or there is something to look at (is_standing). is_idle: work for which nothing waits, so
-    that there is no button.
+    is_due: something waits, or there is something to look at (is_standing). is_waiting: it waits for this person, who
+    has begun it or whose role it needs. is_idle: work for which nothing waits, so that there is no button.
     """
 
     title: str
@@ -19,6 +19,7 @@ class NextStep:
     key: str = ""
     note: str = ""
     is_due: bool = True
+    is_waiting: bool = False
     is_idle: bool = False
     is_standing: bool = False
 

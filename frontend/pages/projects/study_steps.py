@@ -76,7 +76,9 @@ def _count_parts(projects: Sequence[Project]) -> dict[int, StudyOverview]:
 
 
 def no_chat_worker() -> str:
-    return _("No worker for chats is running, so no chatbot replies. Whoever runs this server starts one.")
+    return _(
+        "No worker for chats is running, so no chatbot replies. Ask whoever runs this server to start one."
+    )
 
 
 def study_steps(project: Project, granted: frozenset[Capability], seen: StudyOverview) -> list[NextStep]:

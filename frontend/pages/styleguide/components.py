@@ -52,7 +52,7 @@ class SampleForm(forms.Form):
         label=_("Broken lines"), choices=[("stop", _("Stop")), ("skip", _("Skip"))], widget=forms.RadioSelect
     )
     ahead = forms.BooleanField(
-        label=_("Generate for resting drafts"), help_text=_("Costs some of the model's time.")
+        label=_("Generate while the annotator pauses"), help_text=_("Costs some of the model's time.")
     )
     file = forms.FileField(label=_("File"), required=False)
 

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts.models import User
 from annotation.authoring.selectors.queue import finished_assignments, vetoed_assignments
+from annotation.batch_review.selectors.returned_batches import returned_batches
 from annotation.expert_review.services import acknowledge_veto
 from annotation.labelling.selectors.workbench import assignments_to_confirm, labelling_progress
 from annotation.onboarding.selectors.admission import admission_needed
@@ -94,6 +95,7 @@ def _render(
     request: HttpRequest, user: User, project: Project, refusal: Refusal | None = None
 ) -> HttpResponse:
     until = parse_datetime(refusal.details.get("until") or "") if refusal else None
+    counts = task_counts(project, user)
     context: dict[str, Any] = {
         "project": project,
         "title": _("Queue"),
@@ -102,7 +104,8 @@ def _render(
         "read_before": vetoed_assignments(user, project, read=True)[:VETOED_SHOWN],
         **_finished(request, user, project, AUTHORED_FILTERS),
         "today": today_of(user, project),
-        "counts": task_counts(project, user),
+        "counts": counts,
+        "others_until": counts.until and time_element(counts.until),
         "least": project.authoring.min_rounds,
         "refusal": refusal,
         "until": until and time_element(until),
@@ -113,22 +116,24 @@ def _render(
 
 def _render_labelling(request: HttpRequest, user: User, project: Project) -> HttpResponse:
     """The labelling workbench claims one dialogue after another; this page lists what else there is to do."""
+    languages = languages_of(project)
     context = {
         "project": project,
         "title": _("Queue"),
         "open": open_assignments(user, project),
+        "chooses_languages": len(languages) > 1 and not user.reading_languages,
         "to_confirm": assignments_to_confirm(user, project).count(),
         "test": admission_needed(user, project),
-        **_finished(request, user, project, _labelled_filters(project)),
+        "returned": returned_batches(user, project),
+        **_finished(request, user, project, _labelled_filters(languages)),
         "today": today_of(user, project),
         "progress": labelling_progress(project),
     }
     return render(request, "tasks/queue/labelling.html", context)
 
 
-def _labelled_filters(project: Project) -> list[Filter]:
+def _labelled_filters(languages: list[tuple[str, str]]) -> list[Filter]:
     """By the state of the labels, and by language if there are several."""
-    languages = languages_of(project)
     by_language = Filter("language", gettext_lazy("Language"), gettext_lazy("Every language"), languages)
     return [*LABELLED_FILTERS, *([by_language] if len(languages) > 1 else [])]
 

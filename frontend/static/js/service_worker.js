@@ -32,6 +32,8 @@ async function cacheResponse(url, answer) {
 const isWhole = (/** @type {Response} */ answer) =>
   answer.status === 200 && !answer.redirected && answer.type === "basic";
 
+const isHtml = (/** @type {Response} */ answer) => /^text\/html\b/.test(answer.headers.get("Content-Type") ?? "");
+
 /** @param {Request} request  @param {(done: Promise<unknown>) => void} waitUntil */
 async function networkFirst(request, waitUntil) {
   const fromNetwork = fetch(request).then((answer) => {
@@ -43,7 +45,16 @@ async function networkFirst(request, waitUntil) {
   const tooLate = new Promise((resolve) => setTimeout(resolve, PATIENCE_MS));
   const first = await Promise.race([fromNetwork.catch(() => undefined), tooLate]);
   const isServed = first instanceof Response && !(first.status >= 502 && first.status <= 504); // a proxy without a server
-  return isServed ? first : kept;
+  if (isServed) return first;
+  return isHtml(kept) ? markFromCache(kept) : kept;
+}
+
+/** The page's script must know that what the page says may be old. @param {Response} kept */
+async function markFromCache(kept) {
+  const page = (await kept.text()).replace("<html", "<html data-from-cache");
+  const headers = new Headers(kept.headers);
+  for (const name of ["Content-Encoding", "Content-Length"]) headers.delete(name); // those were about the answer as sent
+  return new Response(page, { status: kept.status, headers });
 }
 
 /** Cache a page and its files that were loaded before this worker was active. @param {KeepMessage["data"]} message */

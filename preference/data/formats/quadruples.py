@@ -1,6 +1,6 @@
 """Format `quadruples`: context, human reply, model reply, random reply (Diamante, section 3), one row per turn.
 
-The model reply is drawn among the candidates least similar to the human one, the random reply from another dialogue
+The model reply is drawn from the candidates least similar to the human one, the random reply from another dialogue
 of the same split; both are drawn again for every epoch.
 """
 

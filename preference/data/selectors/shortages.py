@@ -34,7 +34,7 @@ class Shortage:
 _TEXTS = {
     "no_candidates": lambda one: _("No utterance was chosen among candidates, so there is nothing to rank."),
     "one_action": lambda one: (
-        _("All turns came about by one action: %(action)s.") % {"action": Action(one.about).label}
+        _("All turns have the same action: %(action)s.") % {"action": Action(one.about).label}
     ),
     "empty_split": lambda one: _("The split “%(split)s” is empty.") % {"split": Split(one.about).label},
     "few_turns": lambda one: (
@@ -43,7 +43,7 @@ _TEXTS = {
     ),
     "few_labels": lambda one: (
         _(
-            "Only %(n)s labelled dialogues are in the split “%(split)s”; a useful assessor takes some %(wanted)s."
+            "Only %(n)s labelled dialogues are in the split “%(split)s”; a useful assessor needs about %(wanted)s."
         )
         % {"n": intcomma(one.n), "split": Split.TRAIN.label, "wanted": intcomma(FEW_LABELS)}
     ),

@@ -61,7 +61,7 @@ def build_filters(
     Raises Invalid for a split that does not exist and for a score outside 0-100.
     """
     if least_score is not None and not 0 <= least_score <= MAXIMUM:
-        raise Invalid(_("The least score must be a number from 0 to 100."), field="least_score")
+        raise Invalid(_("The lowest mean rating must be a number from 0 to 100."), field="least_score")
     if unknown := set(splits) - set(Split.values):
         raise Invalid(
             _("There is no split “%(split)s”.") % {"split": min(unknown)[:40]},

@@ -117,7 +117,7 @@ def _refuse_in_use(model: RegisteredModel) -> None:
             "in_use",
             _("The model “%(child)s” was trained from “%(name)s”.")
             % {"child": child.slug, "name": model.slug},
-            _("What others came from is kept."),
+            _("A model is kept as long as models that were trained from it exist."),
         )
     if model.trainings.filter(job__state__in=LIVE_STATES).exists():
         raise Refusal(

@@ -171,7 +171,7 @@ def changed_recipe(
             field="recipe",
         )
     if len(changes) > MOST_CHANGES:
-        raise Invalid(_("A recipe has fewer settings than that."), field="changes")
+        raise Invalid(_("These are more settings than a recipe has."), field="changes")
     recipe = trainer.recipes[name]()
     if is_lora:
         recipe = _with_lora(trainer, recipe)

@@ -61,7 +61,7 @@ def check_categories(rows: Sequence[Mapping[str, str]]) -> tuple[Category, ...]:
     for name in ("id", "en", "zh"):
         values = [getattr(category, name).casefold() for category in categories]
         if twice := next((value for value in values if values.count(value) > 1), None):
-            raise _invalid(_("“%(name)s” is there twice."), name=twice)
+            raise _invalid(_("“%(name)s” appears twice."), name=twice)
     return categories
 
 

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = "Print a link with which a person sets a new password. It works once."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="sign-in name or e-mail address")
+        parser.add_argument("name", help="sign-in name or email address")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

@@ -9,7 +9,8 @@ from annotation.authoring.services.candidates import generate_ahead, request_can
 from annotation.authoring.services.turns import (
     TurnResult,
 )
-from annotation.tasks.models.work import Assignment
+from annotation.tasks.models.work import Assignment, AssignmentState
+from annotation.tasks.services.assignment import save_for_later
 from common.refusals import Refusal
 from generation.models import Priority
 
@@ -25,6 +26,21 @@ def test_a_new_candidate_set_is_another_request_of_the_turn(
     assert second.pk != first.pk
     assert second.context_hash == first.context_hash
     assert request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1) == second
+
+
+def test_looking_at_the_sets_of_a_saved_dialogue_keeps_it_saved(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
+    first = writes(anns_assignment, "one", 0).request
+    second = request_candidate_set(annotator=ann, assignment_id=anns_assignment.pk, ordinal=1)
+    saved = save_for_later(annotator=ann, assignment_id=anns_assignment.pk)
+    for ordinal, made in enumerate([first, second]):
+        assert request_candidate_set(annotator=ann, assignment_id=saved.pk, ordinal=ordinal) == made
+    anns_assignment.refresh_from_db()
+    assert (anns_assignment.state, anns_assignment.lease_until) == (AssignmentState.SAVED, saved.lease_until)
+    request_candidate_set(annotator=ann, assignment_id=saved.pk, ordinal=2)
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.ACTIVE  # a new set is work
 
 
 def test_new_candidate_sets_have_a_limit(anns_assignment: Assignment, ann: User, writes: Writes) -> None:

@@ -44,3 +44,19 @@ def test_sending_a_turn_empties_the_draft(anns_assignment: Assignment, ann: User
     )
     writes(anns_assignment, "Hello", 0)
     assert Draft.objects.get(assignment=anns_assignment).text == ""
+
+
+def test_a_draft_for_a_turn_that_was_sent_is_refused(
+    anns_assignment: Assignment, ann: User, writes: Writes
+) -> None:
+    """The draft of the next turn stays as it is, and the page learns what is stored."""
+    writes(anns_assignment, "Hello", 0)
+    draft: dict[str, Any] = {"annotator": ann, "assignment_id": anns_assignment.pk}
+    draft |= {"candidate_set": None, "source": None}
+    kept = save_draft(**draft, position=1, text="For B", version=0)
+    for version in (0, kept.version):
+        with pytest.raises(Refusal) as refused:
+            save_draft(**draft, position=0, text="For A", version=version)
+        assert refused.value.code == "written_elsewhere"
+        assert refused.value.details == {"expected": 1, "stored": "Hello"}
+    assert Draft.objects.get(assignment=anns_assignment).text == "For B"

@@ -142,7 +142,7 @@ def test_the_page_shows_it_in_words_and_as_a_file(
     assert "Nobody has written anything yet" in client.get(page).content.decode()
     turns("new", "new", "old", "new!")
     content = client.get(page).content.decode()
-    assert "won 75.0 % of the 4 turns" in content
+    assert "won 75.0\u00a0% of the 4 turns" in content
     assert "nobody saw which wrote what" in content
     file = client.get(f"{page}models.csv").content.decode("utf-8-sig").splitlines()
     assert len(file) == 3

@@ -111,7 +111,9 @@ def judge_item(
     controller: User, item: SampleItem, *, right: bool, judgement_id: UUID | None = None
 ) -> Judgement:
     """right: give the same label as the annotators."""
-    label = int(item.label)
+    label = int(
+        item.final.answers["dialogue"]["quality"]
+    )  # the class of a sample without a question is another
     answers = diqad_answers(label if right else 2 - label // 2)
     sent = SentJudgement(id=judgement_id or uuid4(), answers=answers, reason="" if right else "Look again.")
     return judge(controller=controller, item_id=item.pk, sent=sent)

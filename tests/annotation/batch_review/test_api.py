@@ -5,7 +5,9 @@ from uuid import uuid4
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Judgement, Sample, SampleItem
@@ -58,6 +60,16 @@ def test_an_engineer_cuts_once_and_lists_rounds_in_pages(
     [older] = client.get(page["next"]).json()["results"]
     assert older["batch"] == 1
     assert get(client, "projects/quality/rounds/?state=sealed")["results"] == []
+
+
+def test_the_list_of_rounds_does_not_read_their_history(
+    client: Client, quality: Project, sealed: Round, mara: User
+) -> None:
+    """Only the pages show when a round made its last step."""
+    client.force_login(mara)
+    with CaptureQueriesContext(connection) as seen:
+        assert len(get(client, "projects/quality/rounds/")["results"]) == 1
+    assert not [query["sql"] for query in seen.captured_queries if "projects_event" in query["sql"]]
     assert "page_size" in get(client, "projects/quality/rounds/?page_size=x", 400)["field"]
 
 
@@ -341,7 +353,14 @@ def test_a_manager_reads_and_changes_the_plan(
         "92.50",
         "0.00",
     )
-    for wrong in ({"question": "nonsense"}, {"sample_size": 0}, {"overall_percent": 101}, {"sampel_size": 5}):
+    for wrong in (
+        {"question": "nonsense"},
+        {"sample_size": 0},
+        {"sample_size": 2001},
+        {"batch_size": 49},
+        {"overall_percent": 101},
+        {"sampel_size": 5},
+    ):
         response = client.patch(address, wrong, JSON)
         assert (response.status_code, response.headers["Content-Type"]) == (400, "application/problem+json")
     client.force_login(carla)

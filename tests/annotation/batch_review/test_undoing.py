@@ -1,4 +1,4 @@
-"""Undoing the return of a batch."""
+"""Undoing the verdict on a batch."""
 
 from datetime import timedelta
 from uuid import UUID, uuid4
@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from accounts.models import User
 from annotation.batch_review.models import Sample
-from annotation.batch_review.selectors.undoing import UNDO_WITHIN
-from annotation.batch_review.services.undoing import undo_return
-from annotation.batch_review.services.verdicts import return_round
+from annotation.batch_review.selectors.undoing import UNDO_WITHIN, reason_of_undone_return
+from annotation.batch_review.services.undoing import undo_acceptance, undo_return
+from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.labelling.models.labels import FinalLabel
 from annotation.labelling.services.submissions import serve
@@ -20,7 +20,7 @@ from annotation.tasks.models.work import Assignment, Task, TaskState, Workload
 from annotation.tasks.services.claiming import claim_next_task
 from common.refusals import Refusal
 from projects.models import Project
-from tests.annotation.batch_review.conftest import label_next, store_gold
+from tests.annotation.batch_review.conftest import judge_all, judge_item, label_next, sample_items, store_gold
 
 DECISION = UUID(int=7)
 
@@ -55,9 +55,12 @@ def test_it_can_be_returned_again(returned: Round, carla: User) -> None:
     assert (following.number, following.tasks.count()) == (2, 8)
 
 
+def end_long_ago(row: Round) -> None:
+    Round.objects.filter(pk=row.pk).update(ended_at=timezone.now() - UNDO_WITHIN - timedelta(seconds=1))
+
+
 def test_after_ten_minutes_it_is_too_late(returned: Round, carla: User) -> None:
-    long_ago = timezone.now() - UNDO_WITHIN - timedelta(seconds=1)
-    Round.objects.filter(pk=returned.pk).update(ended_at=long_ago)
+    end_long_ago(returned)
     with pytest.raises(Refusal) as late:
         undo(carla, returned)
     assert late.value.code == "too_late"
@@ -107,3 +110,79 @@ def test_only_a_return_can_be_undone(failed: Sample, carla: User) -> None:
     with pytest.raises(Refusal) as refused:
         undo(carla, failed.round)
     assert refused.value.code == "not_returned"
+
+
+def test_the_reason_of_an_undone_return_is_kept_for_the_next_one(returned: Round, carla: User) -> None:
+    row = undo(carla, returned)
+    assert (row.reason, reason_of_undone_return(row)) == ("", "Read twice.")
+
+
+@pytest.fixture
+def accepted(drawn: Sample, carla: User) -> Round:
+    judge_all(carla, drawn, wrong=1)
+    return accept_round(controller=carla, round_id=drawn.round_id, decision_id=DECISION)
+
+
+def take_back(controller: User, row: Round) -> Round:
+    return undo_acceptance(controller=controller, round_id=row.pk, decision_id=DECISION)
+
+
+def test_an_acceptance_is_undone(accepted: Round, carla: User) -> None:
+    for _again in range(2):
+        row = take_back(carla, accepted)
+    assert (row.state, row.ended_at, row.ended_by, row.figures) == (RoundState.IN_REVIEW, None, None, {})
+    with pytest.raises(Refusal) as late:
+        accept_round(controller=carla, round_id=row.pk, decision_id=DECISION)
+    assert late.value.code == "undone"
+    again = accept_round(controller=carla, round_id=row.pk, decision_id=uuid4())
+    assert again.state == RoundState.ACCEPTED
+
+
+def test_an_acceptance_stands_after_ten_minutes(accepted: Round, carla: User) -> None:
+    end_long_ago(accepted)
+    with pytest.raises(Refusal) as late:
+        take_back(carla, accepted)
+    assert late.value.code == "too_late"
+    accepted.refresh_from_db()
+    assert accepted.state == RoundState.ACCEPTED
+
+
+@pytest.mark.parametrize(
+    ("is_blind", "is_double", "left", "stands"),
+    [
+        (True, False, 1, True),
+        (True, False, 0, False),
+        (False, False, 1, False),
+        (False, True, 0, True),  # nobody else has judged
+    ],
+)
+def test_a_verdict_that_shows_what_is_hidden_stands(
+    drawn: Sample, carla: User, is_blind: bool, is_double: bool, left: int, stands: bool
+) -> None:
+    """Three of four that are right accept the batch, whatever the fourth is."""
+    Sample.objects.update(is_blind=is_blind, is_double=is_double)
+    for item in sample_items(drawn)[left:]:
+        judge_item(carla, item, right=True)
+    row = accept_round(controller=carla, round_id=drawn.round_id, decision_id=DECISION)
+    if not stands:
+        assert take_back(carla, row).state == RoundState.IN_REVIEW
+        return
+    with pytest.raises(Refusal) as refused:
+        take_back(carla, row)
+    assert refused.value.code == "secrets_shown"
+
+
+def test_an_early_return_of_a_blind_sample_stands(drawn: Sample, carla: User) -> None:
+    for item in sample_items(drawn)[:2]:
+        judge_item(carla, item, right=False)
+    return_round(controller=carla, round_id=drawn.round_id, decision_id=DECISION, reason="Read twice.")
+    with pytest.raises(Refusal) as refused:
+        undo(carla, drawn.round)
+    assert refused.value.code == "secrets_shown"
+    assert Round.objects.count() == 2
+
+
+def test_only_an_acceptance_is_undone_as_one(returned: Round, carla: User) -> None:
+    with pytest.raises(Refusal) as refused:
+        take_back(carla, returned)
+    assert refused.value.code == "not_accepted"

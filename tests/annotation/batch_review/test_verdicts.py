@@ -7,13 +7,19 @@ import pytest
 
 from accounts.models import User
 from annotation.batch_review.models import BatchPlan, Sample
-from annotation.batch_review.selectors.sample_progress import class_estimate, sample_progress
+from annotation.batch_review.selectors.sample_progress import (
+    class_estimate,
+    controller_progress,
+    sample_progress,
+)
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.tasks.models.rounds import Round, RoundState
 from annotation.tasks.models.work import Task, TaskState
 from common.refusals import Invalid, Refusal
-from measures.batch_verdict import BatchVerdict
+from measures.acceptance import batch_accuracy
+from measures.batch_verdict import BatchVerdict, ClassTally
+from measures.estimate import Estimate
 from projects.models import Project
 from tests.annotation.batch_review.conftest import (
     cut_one_batch,
@@ -48,7 +54,45 @@ def test_one_failing_class_fails_the_batch(quality: Project, anna: User, carla: 
         judge_item(carla, item, right=item.label == "2")
     progress = sample_progress(sample)
     assert (progress.right, progress.judged, progress.decision) == (3, 4, BatchVerdict.RETURN)
-    assert class_estimate(progress.tallies[0], hides_drawn=False).value == 0
+    assert class_estimate(progress.tallies[0], progress.tallies, hides_drawn=False).value == 0
+
+
+def test_the_only_class_has_the_interval_of_the_batch(quality: Project, anna: User, carla: User) -> None:
+    """Before the verdict, when the sizes of classes are a secret, and after it."""
+    batch = cut_one_batch(quality, 8)
+    label_next(quality, anna, [2] * 8)
+    sample = draw_sample(controller=carla, round_id=latest_round(batch).pk, sample_id=uuid4())
+    for item in sample_items(sample)[:3]:
+        judge_item(carla, item, right=True)
+    before = estimate_of_the_only_class(carla, sample)
+    assert before.low is not None
+    assert before.low >= 3 / 8
+    accept_round(controller=carla, round_id=sample.round_id, decision_id=uuid4())
+    assert estimate_of_the_only_class(carla, Sample.objects.get()) == before
+
+
+def estimate_of_the_only_class(controller: User, sample: Sample) -> Estimate:
+    seen = controller_progress(controller, sample)
+    [estimate] = [row.estimate for row in seen.classes if row.judged]
+    assert estimate == seen.progress.accuracy
+    return estimate
+
+
+def test_a_class_of_secret_size_counts_as_large_as_it_can_be() -> None:
+    """Everything that is not judged in another class may be of this one."""
+    tallies = [ClassTally("1", 2, 1, 1, 3), ClassTally("2", 2, 2, 1, 5)]
+    assert class_estimate(tallies[1], tallies, hides_drawn=True) == batch_accuracy(1, 2, 7)
+    assert class_estimate(tallies[1], tallies, hides_drawn=False) == batch_accuracy(1, 2, 5)
+
+
+def test_classes_are_a_secret_of_a_blind_sample_until_all_of_it_is_judged(drawn: Sample, carla: User) -> None:
+    *first, last = sample_items(drawn)
+    for item in first:
+        judge_item(carla, item, right=True)
+    assert {one.population for one in controller_progress(carla, drawn).classes} == {None}
+    judge_item(carla, last, right=True)
+    known = {one.label: one.population for one in controller_progress(carla, drawn).classes}
+    assert known == drawn.classes
 
 
 def test_the_sample_decides_the_verdict(quality: Project, drawn: Sample, carla: User) -> None:

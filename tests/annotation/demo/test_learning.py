@@ -9,7 +9,7 @@ from django.core.management import call_command
 
 from accounts.models import User
 from annotation.demo.accepted_batch import create_accepted_batch
-from annotation.demo.labelling_projects import create_quality_project, import_quality_chats
+from annotation.demo.labelling_projects import create_quality_project, import_quality_dialogues
 from annotation.demo.quality_chats import load_material, write_labelled_chats
 from projects.models import Project
 from tests.conftest import Joins
@@ -23,7 +23,7 @@ QUICK = ("epochs=2", "hidden=32", "heads=2", "layers=1", "max_length=96", "curve
 def quality(transactional_db: None, mara: User, joins: Joins) -> Project:
     project = create_quality_project(mara)
     create_accepted_batch(project, engineer=mara, trainer=joins("tina"), controller=joins("carlos"))
-    import_quality_chats(project, mara)
+    import_quality_dialogues(project, mara)
     return project
 
 

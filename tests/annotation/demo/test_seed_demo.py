@@ -18,6 +18,7 @@ from annotation.authoring.models import Turn
 from annotation.authoring.selectors.queue import vetoed_assignments
 from annotation.demo.dialogue_scripts import LANGUAGES, load_candidates, load_scripts
 from annotation.demo.dialogue_writer import VERSION
+from annotation.demo.quality_dialogues import quality_dialogues
 from annotation.expert_review.models import ExpertReview
 from annotation.expert_review.selectors import review_counts
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
@@ -171,19 +172,32 @@ def test_some_helpdesk_dialogues_are_labelled(demo: Project) -> None:
     assert Submission.objects.filter(project__slug="helpdesk").count() == 3 * 14
 
 
-def chats() -> QuerySet[Task]:
-    """The chats of the quality project that people label; scripts labelled the others."""
+def tasks_for_people() -> QuerySet[Task]:
+    """Those of the quality project that people label; scripts labelled the others."""
     return Task.objects.filter(project__slug="quality", round__batch__number__gt=1)
 
 
 def test_quality_labels_exist_in_every_state(demo: Project) -> None:
-    tasks = chats()
+    tasks = tasks_for_people()
     assert Counter(tasks.values_list("state", flat=True)) == {
         TaskState.FINAL: 11, TaskState.DISPUTED: 2, TaskState.CONFIRMING: 1, TaskState.OPEN: 16,
     }  # fmt: skip
     live = FinalLabel.objects.filter(task__in=tasks, superseded_at=None)
     origins = Counter(live.values_list("origin", flat=True))
     assert origins == {LabelOrigin.UNANIMOUS: 9, LabelOrigin.CONFIRMED: 2}
+
+
+def test_labels_that_people_agree_on_fit_what_the_dialogue_says(demo: Project) -> None:
+    labels = FinalLabel.objects.filter(task__in=tasks_for_people(), superseded_at=None)
+    for dialogue, answers in labels.values_list("dialogue__external_id", "answers__dialogue"):
+        assert answers == quality_dialogues()[dialogue].answers
+
+
+def test_every_question_of_the_quality_project_has_an_answer() -> None:
+    dialogues = quality_dialogues().values()
+    assert Counter(dialogue.language for dialogue in dialogues) == {"en": 15, "zh": 15}
+    assert {dialogue.answers["quality"] for dialogue in dialogues} == {0, 1, 2}
+    assert all(len(dialogue.lines) % 2 == 0 for dialogue in dialogues)
 
 
 def test_a_batch_waits_for_a_controller(demo: Project) -> None:

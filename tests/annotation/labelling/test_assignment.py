@@ -20,7 +20,7 @@ from annotation.labelling.services.settings import update_labelling
 from annotation.labelling.services.submissions import SentLabels, skip_task, submit_labels
 from annotation.project_setup.presets.registry import PRESETS
 from annotation.project_setup.services import create_project
-from annotation.tasks.models.work import Assignment, AssignmentState, Task, Workload
+from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState, Workload
 from annotation.tasks.services.assignment import _expire, reap_expired_leases, release, renew_lease
 from annotation.tasks.services.claim_sql import NEXT_TASK
 from annotation.tasks.services.claiming import LOWEST_RANK, claim_next_task
@@ -29,7 +29,7 @@ from common.refusals import Invalid, Refusal
 from dialogues.models import Dialogue
 from projects.models import Event, Project, Role
 from projects.services import set_group
-from tests.annotation.conftest import Joins, imported
+from tests.annotation.conftest import Joins, assigned, imported
 
 ANSWERS = {"dialogue": {"verify": 0, "quality": 2}, "utterances": {}}
 
@@ -60,7 +60,23 @@ def test_nobody_gets_a_dialogue_twice(anna: User, quality: Project) -> None:
         assert refused(anna, quality).details["open"] > 0
         sends(row)
     done = refused(anna, quality)
-    assert (done.code, done.details) == ("all_done", {})
+    assert (done.code, done.details) == ("all_done", {"left": 3}), "others still label these"
+
+
+def test_everything_is_done_only_when_nobody_has_work_left(anna: User, bela: User, quality: Project) -> None:
+    Task.objects.update(open_slots=1)
+    skipped, *others = [claims(anna, quality) for _n in range(3)]
+    for row in others:
+        sends(row)
+    release(annotator=anna, assignment_id=skipped.pk, reason="Not mine")
+    assert "nothing more for you" in str(refused(anna, quality).message)
+    taken = claims(bela, quality)
+    sends(taken)
+    assert str(refused(anna, quality).message) == "Everything in this project is done."
+    Task.objects.filter(pk=taken.task_id).update(state=TaskState.DISPUTED)
+    waits = refused(anna, quality)
+    assert "nothing more for you" in str(waits.message)
+    assert waits.details == {"left": 1}
 
 
 def test_two_people_share_each_dialogue_and_a_third_finds_nothing(
@@ -406,17 +422,7 @@ def test_a_claim_reads_few_assignments_even_while_the_statistics_say_that_there_
     tasks = Task.objects.bulk_create(
         Task(project=quality, dialogue=row, overlap=2, open_slots=2) for row in dialogues
     )
-    Assignment.objects.bulk_create(
-        Assignment(
-            task=task,
-            project=quality,
-            dialogue=task.dialogue,
-            annotator=bela,
-            claim_id=uuid4(),
-            lease_until=timezone.now(),
-        )
-        for task in tasks
-    )
+    assigned(tasks, [bela])
     parameters: dict[str, Any] = {
         "project": quality.pk,
         "group": "",

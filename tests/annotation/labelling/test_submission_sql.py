@@ -22,6 +22,7 @@ from annotation.tasks.models.work import Assignment, Task
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Utterance
 from projects.models import Event, Membership, Project, Role
+from tests.annotation.conftest import assigned
 
 
 @pytest.fixture
@@ -106,17 +107,7 @@ def test_what_was_fetched_ahead_is_selected_once_whatever_the_statistics_say(
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE annotation_assignment")  # says that it is empty
     people = User.objects.bulk_create(User(username=f"n{number}") for number in range(50))
-    Assignment.objects.bulk_create(
-        Assignment(
-            task=task,
-            project=quality,
-            dialogue=task.dialogue,
-            annotator=person,
-            claim_id=uuid4(),
-            lease_until=timezone.now(),
-        )
-        for person in [anna, *people]
-    )
+    assigned([task], [anna, *people])
     mine = Assignment.objects.get(annotator=anna)
     parameters: dict[str, Any] = {
         "assignment": 0,

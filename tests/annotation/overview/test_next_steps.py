@@ -9,6 +9,9 @@ from dialogues.models import Dialogue, DialogueState, Origin, ReviewState
 from projects.models import Project, Role
 from projects.roles import CAPABILITIES
 from projects.services import archive_project
+from tests.annotation.conftest import Joins, imported
+from tests.frontend.data_pages import html
+from tests.frontend.dialogs import without_dialogs
 
 MANAGER = CAPABILITIES[Role.MANAGER]
 
@@ -20,6 +23,10 @@ MANAGER = CAPABILITIES[Role.MANAGER]
         (Role.MANAGER, Overview(annotators=2), Step.PLAN),
         (Role.MANAGER, Overview(annotators=2, free=3, tasks=3), Step.STATISTICS),
         (Role.MANAGER, Overview(annotators=2, dialogues=1, passed=1), Step.EXPORT),
+        (Role.MANAGER, Overview(annotators=2, dialogues=1, passed=1, disputed=1, trainers=1), Step.EXPORT),
+        (Role.MANAGER, Overview(annotators=2, dialogues=1, passed=1, disputed=1), Step.PEOPLE),
+        (Role.MANAGER, Overview(annotators=2, dialogues=1, passed=1, in_review=1), Step.PEOPLE),
+        (Role.MANAGER, Overview(annotators=2, dialogues=1, passed=1, unreviewed=1), Step.PEOPLE),
         (Role.ENGINEER, Overview(annotators=2, free=3, tasks=3), Step.STATISTICS),
         (Role.TRAINER, Overview(unreviewed=1), Step.REVIEW),
         (Role.TRAINER, Overview(annotators=1), Step.PLAN),
@@ -55,13 +62,13 @@ def test_an_archived_project_offers_its_data_and_how_to_restore_it(
 
 
 def primary_links(client: Client, address: str) -> list[str]:
-    page = client.get(address).content.decode()
+    page = without_dialogs(client.get(address).content.decode())
     return [part.split('href="')[1].split('"')[0] for part in page.split('class="button primary"')[1:]]
 
 
 @pytest.mark.parametrize("passed", [False, True])
 def test_home_overview_and_export_have_the_same_primary_link(
-    client: Client, planned: Project, mara: User, ann: User, passed: bool
+    client: Client, planned: Project, mara: User, ann: User, carlos: User, passed: bool
 ) -> None:
     Dialogue.objects.create(
         project=planned,
@@ -74,7 +81,7 @@ def test_home_overview_and_export_have_the_same_primary_link(
     home = primary_links(client, "/")
     assert home == primary_links(client, "/p/chit-chat/")
     assert home == (["/p/chit-chat/exports/"] if passed else ["/p/chit-chat/statistics/"])
-    exports = client.get("/p/chit-chat/exports/").content.decode()
+    exports = without_dialogs(client.get("/p/chit-chat/exports/").content.decode())
     assert ('class="button primary" href="/p/chit-chat/statistics/"' in exports) is not passed
     assert ('type="submit" class="button primary"' in exports) is passed
 
@@ -89,3 +96,23 @@ def test_an_empty_project_is_not_called_reviewed(client: Client, project: Projec
 def test_the_counts_of_a_start_page(planned: Project, ann: User) -> None:
     counts = overviews(ann, [planned])[planned.pk]
     assert (counts.free, counts.annotators, counts.unreviewed) == (3, 1, 0)
+
+
+def test_only_people_who_can_sign_in_count_for_a_role(planned: Project, carlos: User, joins: Joins) -> None:
+    tess = joins("tess", planned, Role.TRAINER)
+    counts = overviews(carlos, [planned])[planned.pk]
+    assert (counts.reviewers, counts.trainers) == (2, 1)
+    User.objects.filter(pk=tess.pk).update(is_active=False)
+    counts = overviews(carlos, [planned])[planned.pk]
+    assert (counts.reviewers, counts.trainers) == (1, 0)
+
+
+def test_imported_dialogues_of_an_authoring_project_are_complete_and_not_to_be_planned(
+    client: Client, project: Project, mara: User
+) -> None:
+    imported(project, 120)
+    client.force_login(mara)
+    page = html(client.get(f"/p/{project.slug}/"))
+    assert "not planned yet" not in page
+    assert "No dialogue is left to be written. 120 imported dialogues are complete." in page
+    assert f'<a href="/p/{project.slug}/dialogues/?origin=imported">120</a>' in page

@@ -15,7 +15,7 @@ from annotation.batch_review.models import BatchPlan, SampleItem
 from annotation.batch_review.services.sample_drawing import draw_sample
 from annotation.batch_review.services.verdicts import return_round
 from annotation.labelling.models.labels import Submission
-from annotation.labelling.services.statistics import current_statistics
+from annotation.labelling.services.statistics import current_statistics, store_statistics
 from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.onboarding.services.admission_tests import update_admission_test
 from annotation.people.selectors import person_report
@@ -134,6 +134,18 @@ def test_answers_that_were_right_in_judged_samples_are_counted_and_shown(
 
 def is_by(person: User, item: SampleItem) -> bool:
     return Submission.objects.filter(task=item.task_id, annotator=person).exists()
+
+
+def test_agreement_that_is_not_computed_yet_is_called_so(
+    client: Client, quality: Project, mara: User, anna: User
+) -> None:
+    client.force_login(mara)
+    address = f"/p/quality/people/{anna.pk}/"
+    assert "Not computed yet" in client.get(address).text
+    store_statistics(project=quality)
+    html = client.get(address).text
+    assert "Not computed yet" not in html
+    assert "nobody else has labelled the same dialogues" in html
 
 
 def test_the_page_is_for_managers_and_sets_the_rate(

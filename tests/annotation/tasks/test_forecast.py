@@ -81,6 +81,8 @@ def test_the_page_names_the_first_and_the_last_day_of_an_uneven_pace(
 def test_few_days_are_too_few(quality: Project, anna: User, mara: User, client: Client) -> None:
     finished(quality, anna, 1, days=2)
     client.force_login(mara)
-    assert "There is too little to go by: 2 days with work" in client.get("/p/quality/statistics/").text
+    assert (
+        "Not enough data for a forecast: people worked on 2 of" in client.get("/p/quality/statistics/").text
+    )
     answer = client.get("/api/v1/projects/quality/forecast/").json()
     assert (answer["open"], answer["worked"], answer["low"]) == (6, 2, None)

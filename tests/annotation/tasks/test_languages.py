@@ -26,7 +26,7 @@ from annotation.tasks.services.claiming import claim_next_task
 from common.languages import primary_language
 from common.refusals import Refusal
 from dialogues.models import Dialogue
-from projects.models import Project, Role
+from projects.models import Membership, Project, Role
 from projects.services import set_group
 from tests.annotation.conftest import Joins, imported
 
@@ -199,6 +199,21 @@ def test_waiting_work_is_counted_in_the_languages_of_the_person(anna: User, bela
     reads(anna, "zh")
     assert overviews(anna, [project])[project.pk].readable == 2
     assert overviews(bela, [project])[project.pk].readable == 4
+
+
+def test_work_that_one_has_had_or_that_is_for_another_group_is_not_counted(
+    anna: User, bela: User, mixed: Mixed
+) -> None:
+    project = mixed(["zh", "en", "en", ""])
+    had = claims(anna, project)
+    release(annotator=anna, assignment_id=had.pk, reason="Not mine")
+    assert overviews(anna, [project])[project.pk].readable == 3
+    assert overviews(bela, [project])[project.pk].readable == 4
+    Task.objects.exclude(pk=had.task_id).update(group="north")
+    assert overviews(anna, [project])[project.pk].readable == 0
+    assert overviews(bela, [project])[project.pk].readable == 1
+    Membership.objects.filter(user=anna).update(group="north")
+    assert overviews(anna, [project])[project.pk].readable == 3
 
 
 def test_dialogues_that_nobody_reads_are_counted(anna: User, bela: User, mixed: Mixed) -> None:

@@ -55,6 +55,22 @@ def test_six_conversations_in_both_languages(
     assert Session.objects.values("system").distinct().count() == 6
 
 
+def test_the_bar_is_as_wide_as_the_chat_on_a_wide_screen(
+    study: Project, server: str, signs_in: SignedIn
+) -> None:
+    prepare(study, server, "good")
+    ann = Visitor.come(signs_in, viewport={"width": 2560, "height": 1000})
+    ann.agree()
+    ann.choose_topic()
+    expect(ann.page.locator(".chat")).to_be_visible()
+    chat, progress, tools = (
+        ann.page.locator(selector).evaluate("one => one.getBoundingClientRect().toJSON()")
+        for selector in (".chat", ".study-progress", ".study-tools")
+    )
+    assert chat["left"] <= progress["left"]
+    assert tools["right"] <= chat["right"]
+
+
 def test_a_screen_reader_hears_what_comes_and_what_is_missing(
     study: Project, server: str, signs_in: SignedIn
 ) -> None:

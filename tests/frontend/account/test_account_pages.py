@@ -71,6 +71,19 @@ def test_no_page_needs_inline_script_or_style(anns_browser: Client, page: str) -
     assert not re.search(r"<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)(?![^>]*application/json)", html)
 
 
+@pytest.mark.parametrize(
+    ("browser", "goodbye"), [("en", "You have signed out."), ("zh-hans", "已退出登录。")]
+)
+def test_the_goodbye_is_in_the_language_of_its_page(
+    client: Client, ann: User, browser: str, goodbye: str
+) -> None:
+    User.objects.filter(pk=ann.pk).update(language="zh-hans")
+    client.force_login(ann)
+    headers = {"Accept-Language": browser}
+    html = client.post(reverse("account_logout"), headers=headers, follow=True).content.decode()
+    assert goodbye in html
+
+
 def test_signing_in_leads_home(client: Client, ann: User) -> None:
     response = client.post(reverse("account_login"), {"login": "ann", "password": PASSWORD})
     assert response.status_code == 302

@@ -1,4 +1,4 @@
-"""A forgotten password, by e-mail: a worker sends the link, and the page is the same for everybody."""
+"""A forgotten password, by email: a worker sends the link, and the page is the same for everybody."""
 
 import re
 from collections.abc import Iterator
@@ -110,10 +110,10 @@ def test_the_page_says_when_nothing_can_be_sent(
     monkeypatch.setattr("accounts.mail.current_app", nobody)
     answer = ask(client, email)
     assert answer.status_code == 503
-    assert "No e-mail can be sent right now" in answer.content.decode()
+    assert "No email can be sent right now" in answer.content.decode()
 
 
-def test_without_e_mail_the_page_names_whom_to_ask(client: Client, ann: User) -> None:
+def test_without_email_the_page_names_whom_to_ask(client: Client, ann: User) -> None:
     html = client.get(reverse("account_reset_password")).content.decode()
     assert "Ask the manager of your project" in html
     assert 'name="email"' not in html

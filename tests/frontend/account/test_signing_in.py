@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -41,6 +42,16 @@ def sign_in(client: Client, login: str, password: str, **more: Any) -> Any:
 def test_the_name_and_the_address_both_sign_in(client: Client, ann: User, login: str) -> None:
     response = sign_in(client, login, PASSWORD)
     assert response.headers["Location"] == reverse("home")
+
+
+def test_the_name_has_the_focus_and_after_a_refusal_the_password(client: Client, ann: User) -> None:
+    def focused(page: str) -> list[str]:
+        return [tag for tag in re.findall("<input[^>]*>", page) if " autofocus" in tag]
+
+    (name,) = focused(client.get(reverse("account_login")).content.decode())
+    assert 'name="login"' in name
+    (password,) = focused(sign_in(client, "ann", "wrong").content.decode())
+    assert 'name="password"' in password
 
 
 def test_signing_in_shows_nothing_in_the_language_of_the_sign_in_page(client: Client, ann: User) -> None:

@@ -137,7 +137,7 @@ def test_a_running_collection_shows_its_progress_and_can_be_stopped(
     page = maras.get(here).content.decode()
     assert f'hx-get="{here}?part=live"' in page
     assert address("collection_cancel", collection.pk) in page
-    assert "50 %" in maras.get(f"{here}?part=live").content.decode()
+    assert "50&nbsp;%" in maras.get(f"{here}?part=live").content.decode()
     maras.post(address("collection_cancel", collection.pk))
     assert Job.objects.get(pk=collection.job_id).cancel_requested_at is not None
     Job.objects.filter(pk=collection.job_id).update(state=JobState.CANCELLED)

@@ -131,5 +131,5 @@ def test_a_form_of_an_earlier_step_does_not_ask_to_reload(run: Run) -> None:
     assert session is not None
     sent = {"session": session.pk, "topic": "cats", "opinion": "like"}
     page = browser.post("/join/study/start/", sent, follow=True).content.decode()
-    assert "Another conversation comes first." in page
+    assert "You have another conversation to finish first." in page
     assert "Reload the page" not in page

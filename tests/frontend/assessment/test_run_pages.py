@@ -86,6 +86,14 @@ def test_sessions_of_people_who_left_are_not_open(study: Project, run: Run) -> N
     assert set(progress.values()) == {1}
 
 
+def test_a_study_without_systems_is_sent_to_them_first(maras: Client, study: Project) -> None:
+    assert "Create a run, then open it to participants." in read(maras, "runs/")
+    study.systems.all().delete()
+    empty = read(maras, "runs/").partition('<div class="empty">')[2].partition("</section>")[0]
+    assert "Add the systems under test first" in empty
+    assert f'class="button primary" href="/p/{study.slug}/systems/"' in empty
+
+
 def test_a_run_from_its_creation_to_its_end(maras: Client, study: Project) -> None:
     assert "No run yet" in read(maras, "runs/")
     assert "Run 1 is created" in new_run(maras)
@@ -236,7 +244,7 @@ def test_codes_that_hide_how_somebody_ended_are_refused(
     ("changes", "words"),
     [
         ({"code_completed": ""}, "cannot tell that they have finished"),
-        ({"code_declined": ""}, "do not return to the panel"),
+        ({"code_declined": ""}, "are not sent back to the panel"),
         ({"code_system_failure": "PAID", "code_completed": "PAID"}, "both are paid"),
         ({"code_timed_out": "OUT", "code_declined": "OUT"}, "neither is paid"),
     ],

@@ -19,6 +19,7 @@ from tests.assessment.steps import add_systems
 from tests.assessment.talk import degraded_system, import_dialogues
 from tests.candidate_requests import create_generator
 from tests.conftest import Joins
+from tests.frontend.dialogs import without_dialogs
 
 FORM = {"name": "Mega", "persona": " I have a dog. \n\nI am 30.", "identity_words": "MegaBot\nMega Corp"}
 OPENAI = {**FORM, "base_url": "http://127.0.0.1:8000/v1", "model": "mega/bot", "temperature": "0.7"}
@@ -98,7 +99,7 @@ def test_an_error_is_shown_at_its_field(
 
 
 def test_without_any_model_the_page_says_what_to_do(boss: Client, study: Project) -> None:
-    page = boss.get(new(Connector.GENERATOR)).content.decode()
+    page = without_dialogs(boss.get(new(Connector.GENERATOR)).content.decode())
     assert "There is no model on this server yet" in page
     assert 'type="submit" class="button primary"' not in page
 
@@ -138,7 +139,7 @@ def test_the_last_system_of_its_kind_stays_while_participants_need_it(boss: Clie
     system = System.objects.get(connector=Connector.DEGRADED)
     retire = reverse("system_retire", args=["study", system.pk])
     shown = unescape(boss.post(retire, follow=True).content.decode())
-    assert "1 participant is still to talk to “degraded”, the only degraded system." in shown
+    assert "1 participant still has to talk to “degraded”, the only degraded system." in shown
     system.refresh_from_db()
     assert system.retired_at is None
     degraded_system(anns.run.project, name="other")

@@ -137,7 +137,7 @@ def test_accuracy_notes_when_only_the_newest_are_counted(
     page = get_page(client, anna, "/p/quality/accuracy/")
     assert "The newest 3 are counted." in page
     assert "of 3 right" in page
-    assert "lines: 95 % intervals · Grey: n is below 5" in page
+    assert "lines: 95\u00a0% intervals · Grey: n is below 5" in page
     assert '<tr class="muted">' in page
 
 

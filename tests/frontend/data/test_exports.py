@@ -68,7 +68,7 @@ def test_the_preview_counts_what_leaves_and_why_the_rest_stays(erics_browser: Cl
     preview = previewed(erics_browser, "&splits=test")
     assert "0 of 6" in preview
     assert "In another split 2" in preview
-    assert "what could be exported is in another split" in preview
+    assert "all dialogues that could be exported are in other splits" in preview
     Dialogue.objects.filter(review_state=ReviewState.PASSED).delete()
     assert "no expert has passed a dialogue yet" in previewed(erics_browser, splits)
 

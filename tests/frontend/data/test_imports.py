@@ -147,7 +147,7 @@ def test_a_look_shows_the_format_and_the_first_dialogue(erics_browser: Client, p
 
 def test_a_preview_reports_what_is_wrong_with_the_first_row(erics_browser: Client, project: Project) -> None:
     page = look(erics_browser, project, b"PK\x03\x04rest")
-    assert "This is not an Excel file that can be read." in page
+    assert "The end of this Excel file is missing." in page
     page = look(erics_browser, project, b"dialogue_id,speaker\n", format="csv")
     assert "these are missing: text" in page
 
@@ -170,6 +170,23 @@ def test_a_preview_offers_the_keys_of_a_json_file(erics_browser: Client, project
     assert 'data-refused="all"' in page
     assert "Nothing can be imported until the keys below fit." in page
     assert "cannot be read as a path" in look(erics_browser, project, head, map_parent="p")
+
+
+@pytest.mark.parametrize("content", [b"[]", b'[["\xe4\xbd"]]', '[["你好"]]'.encode("gbk")])
+def test_a_preview_asks_for_no_keys_where_none_can_help(
+    content: bytes, erics_browser: Client, project: Project
+) -> None:
+    page = look(erics_browser, project, content, name="x.json")
+    assert 'data-refused="all"' in page
+    assert "Nothing can be imported until another format or file is chosen." in page
+    assert "map_text" not in page
+
+
+def test_a_preview_of_a_cut_file_asks_for_another_file(erics_browser: Client, project: Project) -> None:
+    content = json.dumps([{"turns": [{"by": "Ann", "said": "Hi"}]}] * 3).encode()[:-20]
+    page = look(erics_browser, project, content, name="x.json")
+    assert "The first dialogue will be:" in page
+    assert "Nothing can be imported until another format or file is chosen." in page
 
 
 def test_a_preview_reads_every_list_or_names_those_that_are_not_read(
@@ -299,8 +316,8 @@ def test_a_done_import_counts_and_lists_what_was_refused(erics_browser: Client, 
         ("rows refused", "80"),
     ]
     assert "conversation[0].utterance must be text, is a number." in page
-    assert page.count('<td class="num">') == 50
-    assert page_of(erics_browser, job, "?page=2").count('<td class="num">') == 30
+    assert page.count('<td class="num" data-name="Line">') == 50
+    assert page_of(erics_browser, job, "?page=2").count('<td class="num" data-name="Line">') == 30
     assert "1–50 of 80" in page
 
 
@@ -325,6 +342,28 @@ def test_a_failed_import_says_why_and_what_to_do(erics_browser: Client, project:
     assert "Nothing was imported: 2 rows are refused." in page
     assert "check that it is the right format" in page
     assert "Start again" not in page, "its file is gone"
+
+
+@pytest.mark.parametrize(
+    ("data", "format", "cause"),
+    [
+        (BROKEN, "diamante", "未导入任何内容：有 2 行未通过。"),
+        (
+            '[{"messages": [{"role": "a", "content": "Hi"}]},\n{broken}]',
+            "json",
+            "未导入任何内容。第 2 行：",
+        ),
+        ("\n\n", "diamante", "文件中没有对话。"),
+    ],
+)
+def test_whoever_reads_a_failed_import_reads_its_cause_in_their_language(
+    erics_browser: Client, project: Project, data: str, format: str, cause: str
+) -> None:
+    job = imported(project, data, format)
+    assert "Nothing was imported" in job.error or "no dialogue" in job.error
+    User.objects.update(language="zh-hans")
+    assert cause in page_of(erics_browser, job)
+    assert cause in html(erics_browser.get(reverse("imports", args=[project.slug])))
 
 
 def test_an_import_is_stopped_and_started_again(send: Send, erics_browser: Client) -> None:
@@ -374,3 +413,24 @@ def test_an_import_of_another_project_is_not_there(erics_browser: Client, projec
     other = Project.objects.create(slug="other", title="Other", protocol="authoring")
     job = imported(other, lines(spoken("a")))
     assert erics_browser.get(reverse("import", args=[project.slug, job.pk])).status_code == 404
+
+
+@pytest.mark.parametrize(("of_project", "chosen"), [("zh", "zh"), ("mul", "")])
+def test_the_language_of_the_project_is_chosen_already(
+    erics_browser: Client, project: Project, of_project: str, chosen: str
+) -> None:
+    Project.objects.update(language=of_project)
+    page = html(erics_browser.get(reverse("imports", args=[project.slug])))
+    assert f'<option value="{chosen}" selected>' in page.split('id="id_language"')[1].split("</select>")[0]
+
+
+def test_an_import_says_which_language_it_set_and_how_long_it_took(send: Send, erics_browser: Client) -> None:
+    send(lines(spoken("a")), language="zh")
+    job = run_job(job_id=Job.objects.get().pk)
+    page = html(erics_browser.get(reverse("import", args=["chit-chat", job.pk])))
+    assert "language set to 中文" in page
+    assert "unreadable rows skipped" in page
+    assert "<dt>Took</dt>" in page
+    dialogue = Dialogue.objects.get()
+    page = html(erics_browser.get(reverse("dialogue", args=["chit-chat", dialogue.pk])))
+    assert ("none; generated from the content" in page, dialogue.external_id in page) == (True, False)

@@ -51,7 +51,7 @@ def test_the_list_names_jobs_and_renews_those_that_run(erics_browser: Client, jo
     html = text_of(erics_browser.get(reverse("jobs", args=["chit-chat"])))
     assert "Import of chats.jsonl" in html
     assert f'hx-get="{page(job)}?part=row"' in html
-    assert "25 %" in html
+    assert "25&nbsp;%" in html
 
 
 def test_a_running_job_is_asked_for_again_and_a_done_one_is_not(erics_browser: Client, job: Job) -> None:
@@ -67,7 +67,7 @@ def test_a_running_job_is_asked_for_again_and_a_done_one_is_not(erics_browser: C
 def test_a_row_alone_is_what_the_list_asks_for(erics_browser: Client, job: Job) -> None:
     row = text_of(erics_browser.get(page(job), {"part": "row"}))
     assert row.strip().startswith("<article")
-    assert "25 %" in row
+    assert "25&nbsp;%" in row
 
 
 def test_a_waiting_job_says_when_no_worker_is_alive(erics_browser: Client, job: Job) -> None:
@@ -89,7 +89,7 @@ def test_a_failure_is_shown_with_its_remedy_as_text(erics_browser: Client, job: 
 def test_stopping_and_starting_again(erics_browser: Client, job: Job) -> None:
     assert "Stop" in text_of(erics_browser.get(page(job)))
     html = text_of(erics_browser.post(page(job, "job_cancel"), follow=True))
-    assert "It stops at the next place" in html
+    assert "The job stops at the next point" in html
     assert "Stopping" in html
     Job.objects.update(state=JobState.CANCELLED)
     erics_browser.post(page(job, "job_retry"))
@@ -137,6 +137,7 @@ def test_the_facts_of_an_import_repeat_no_number(erics_browser: Client, job: Job
     assert facts.count('<dd dir="auto">8</dd>') == 1
     assert "Dialogues stored" in facts
     assert "Already there" in facts
+    assert "Is refused" not in facts
 
 
 @pytest.mark.parametrize("kind", TITLES)

@@ -73,6 +73,9 @@ def test_numbers_that_rest_on_few_items_are_grey(erics: Client, labelled: Projec
     assert '<tr class="muted">' in page
     for chart in ("agreement", "reliability", "people", "course", "tau"):
         assert "Grey: n is below 5" in page.partition(f'id="{chart}"')[2].partition("</figcaption>")[0], chart
+    for chart in ("reliability", "people", "course"):
+        figure = page.partition(f'id="{chart}"')[2].partition("</figure>")[0]
+        assert figure.count('class="mark c1 faint"') == figure.count('class="mark') > 0, chart
 
 
 @pytest.mark.parametrize(

@@ -434,7 +434,7 @@ def test_the_queries_do_not_grow_with_the_utterances(
 ) -> None:
     task = helpdesk(mara, utterances=2000, people=19)
     client = signed(joins("tina", task.project, Role.TRAINER))
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(23):
         page = client.get(f"/p/helpdesk/dialogues/{task.dialogue_id}/?from=1800")
     assert len(page.context["utterance_labels"]) == 200
     assert page.context["more_differing"] == 450

@@ -12,14 +12,15 @@ from django.utils import timezone
 from accounts.models import User
 from annotation.batch_review.services.cutting import cut_batches
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Submission
+from annotation.labelling.selectors.workbench import count_available
 from annotation.labelling.services.planning import plan_labelling
 from annotation.onboarding.services.threads import ask_question
 from annotation.tasks.models.work import Assignment, AssignmentState, Task, TaskState
+from annotation.tasks.services.assignment import release
 from annotation.tasks.services.claiming import claim_next_task
 from dialogues.models import Dialogue
 from frontend.pages.labelling.disputes import PERIODS
-from frontend.pages.labelling.workbench import count_available
-from projects.models import Project, Role
+from projects.models import Membership, Project, Role
 from tests.annotation.conftest import Joins, imported
 from tests.frontend.labelling.test_disputes import disputed, signed
 
@@ -59,6 +60,19 @@ def test_the_workbench_counts_only_dialogues_that_the_person_can_still_get(
     assert count_available(bela, quality) == 3
     quality.labelling.max_per_person = 1
     assert count_available(anna, quality) == 1
+
+
+def test_the_workbench_does_not_count_what_was_skipped_or_is_for_another_group(
+    quality: Project, anna: User
+) -> None:
+    skipped = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    assert count_available(anna, quality) == 3
+    release(annotator=anna, assignment_id=skipped.pk, reason="Not mine")
+    assert count_available(anna, quality) == 2
+    Task.objects.exclude(pk=skipped.task_id).update(group="experts")
+    assert count_available(anna, quality) == 0
+    Membership.objects.filter(user=anna, project=quality).update(group="experts")
+    assert count_available(anna, quality) == 2
 
 
 def test_dialogues_are_sorted_by_a_click_on_a_head(mara: User, quality: Project) -> None:
@@ -205,3 +219,20 @@ def test_batches_are_sorted(mara: User, quality: Project) -> None:
         assert [row.batch.number for row in rows] == expected
     for sort in ("group", "-labelled", "-step"):
         assert len(client.get("/p/quality/batches/", {"sort": sort}).context["page"].rows) == 4
+
+
+def test_a_project_in_several_languages_points_to_the_setting_until_a_person_has_chosen(
+    anna: User, quality: Project
+) -> None:
+    address, setting = "/p/quality/queue/", 'href="/account/#id_reading_languages"'
+    first = Dialogue.objects.earliest("pk")
+    Dialogue.objects.update(language="en")
+    assert setting not in signed(anna).get(address).content.decode()
+    Dialogue.objects.filter(pk=first.pk).update(language="zh")
+    page = signed(anna).get(address).content.decode()
+    assert "You are given dialogues in all languages." in page
+    assert setting in page
+    assert 'id="id_reading_languages"' in signed(anna).get("/account/").content.decode()
+    assert setting in signed(anna).get("/p/quality/label/").content.decode()  # beside a reason to skip
+    User.objects.filter(pk=anna.pk).update(reading_languages=["en"])
+    assert setting not in signed(anna).get(address).content.decode()

@@ -255,7 +255,7 @@ def test_an_impossible_evaluation_is_refused_with_its_reason(
     empty = snapshot_of(project, held_out=False)
     sent = {"id": uuid4(), "model": first.slug, "snapshot": empty.pk, "split": ""}
     answer = erics_browser.post(EVALUATIONS, sent)
-    assert (answer.status_code, "holds no dialogues out" in text_of(answer)) == (422, True)
+    assert (answer.status_code, "has no held-out dialogues" in text_of(answer)) == (422, True)
 
 
 # ---- where from, renamed, removed ------------------------------------------------------------------------------------

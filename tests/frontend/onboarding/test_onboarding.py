@@ -10,10 +10,13 @@ from accounts.models import User
 from annotation.labelling.models.gold import GoldDialogue
 from annotation.onboarding.models import AdmissionTry, Thread
 from annotation.onboarding.services.threads import ask_question, reply_to_thread
+from annotation.tasks.services.assignment import release
 from annotation.tasks.services.claiming import claim_next_task
+from dialogues.models import Utterance
 from projects.models import Project
 from projects.services import update_project
 from tests.annotation.onboarding.conftest import RIGHT, SLIP, begin_try, label_next, nth_dialogue, take_test
+from tests.frontend.dialogs import without_dialogs
 
 
 @pytest.mark.parametrize(
@@ -108,7 +111,7 @@ def test_a_percentage_says_on_how_many_dialogues_it_rests(
     for user, path in ((anna, "admission/"), (anna, f"admission/{attempt.pk}/"), (tina, "training/")):
         client.force_login(user)
         page = client.get(f"/p/{tested.slug}/{path}").content.decode()
-        assert f"{attempt.percent:.0f} % in 2 dialogues" in page, path
+        assert f"{attempt.percent:.0f}&nbsp;% in 2 dialogues" in page, path
 
 
 def test_the_test_is_set_in_the_page(client: Client, tina: User, tested: Project) -> None:
@@ -148,6 +151,63 @@ def test_a_question_is_asked_and_decided_in_the_page(
     page = client.get(address).content.decode()
     assert "So it is." in page
     assert "tina" not in page
+
+
+def test_a_thread_leads_to_its_dialogue(client: Client, anna: User, tina: User, quality: Project) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    ask_question(asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Why?")
+    for person, address in ((anna, f"label/{held.pk}/"), (tina, f"dialogues/{held.dialogue_id}/")):
+        client.force_login(person)
+        page = client.get(f"/p/{quality.slug}/threads/{held.dialogue_id}/").content.decode()
+        assert f'href="/p/{quality.slug}/{address}"' in page
+        assert client.get(f"/p/{quality.slug}/{address}").status_code == 200
+
+
+def test_a_thread_names_roles_in_the_language_of_the_reader(
+    client: Client, anna: User, quality: Project
+) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    names = iter(["user", "Zhao Yi"])
+    for utterance in held.dialogue.utterances.order_by("position")[:2]:
+        Utterance.objects.filter(pk=utterance.pk).update(speaker=next(names))
+    anna.language = "zh-hans"
+    anna.save()
+    client.force_login(anna)
+    page = client.get(f"/p/{quality.slug}/threads/{held.dialogue_id}/").content.decode()
+    assert '<span class="turn-speaker clip" dir="auto" title="用户">用户</span>' in page
+    assert '<span class="turn-speaker clip" dir="auto" title="Zhao Yi">Zhao Yi</span>' in page
+
+
+def test_somebody_who_only_asked_is_not_sent_to_the_dialogue(
+    client: Client, anna: User, quality: Project
+) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    ask_question(asker=anna, project=quality, dialogue_id=held.dialogue_id, thread_id=uuid4(), text="Why?")
+    release(annotator=anna, assignment_id=held.pk)
+    client.force_login(anna)
+    page = client.get(f"/p/{quality.slug}/threads/{held.dialogue_id}/").content.decode()
+    assert "Open the dialogue" not in page
+
+
+def test_only_the_first_undecided_question_has_the_primary_action(
+    client: Client, anna: User, tina: User, quality: Project
+) -> None:
+    held = claim_next_task(annotator=anna, project=quality, claim_id=uuid4())
+    for text, position in (("Why?", None), ("And this?", 0)):
+        ask_question(
+            asker=anna,
+            project=quality,
+            dialogue_id=held.dialogue_id,
+            thread_id=uuid4(),
+            text=text,
+            position=position,
+        )
+    client.force_login(tina)
+    page = without_dialogs(client.get(f"/p/{quality.slug}/threads/{held.dialogue_id}/").content.decode())
+    assert "2 questions about this dialogue · 2 not decided" in page
+    assert "Question about the whole dialogue" in page
+    assert "Question about utterance 1" in page
+    assert page.count("button primary") == 1
 
 
 def test_a_refused_decision_keeps_its_text(client: Client, anna: User, tina: User, quality: Project) -> None:
@@ -191,7 +251,7 @@ def test_the_most_disagreed_dialogues_are_shown(
     page = client.get(f"/p/{quality.slug}/disagreed/?question=verify").content.decode()
     assert "anna" in page
     assert "bela" in page
-    assert '% differ <small class="muted">2 people</small>' in page
+    assert '&nbsp;% differ <small class="muted">2 people</small>' in page
     assert AdmissionTry.objects.count() == 0
 
 

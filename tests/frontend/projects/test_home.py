@@ -1,5 +1,6 @@
 """The start page: my projects, my roles, and the next step of each."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 from uuid import uuid4
@@ -64,6 +65,33 @@ def test_projects_with_waiting_work_come_first(
         assert page.index(project.title) < page.index(other)
 
 
+@pytest.fixture
+def newer(planned: Project, ann: User, mara: User) -> Project:
+    """A second project of ann's, created after the first, with a dialogue to write."""
+    project = create_project(slug="newer", preset="diamante", title="Newer", actor=mara)
+    Membership.objects.create(project=project, user=ann, roles=[Role.ANNOTATOR])
+    plan_dialogues(project=project, count=1, actor=mara, plan_id=uuid4())
+    return project
+
+
+@pytest.mark.usefixtures("newer")
+def test_begun_work_comes_before_what_anybody_may_take(client: Client, planned: Project, ann: User) -> None:
+    """Newer projects come first otherwise."""
+    page = page_of(client, ann)
+    assert page.index("Newer") < page.index("Chit-chat")
+    claim_next_task(annotator=ann, project=planned, claim_id=uuid4())
+    page = page_of(client, ann)
+    assert page.index("Chit-chat") < page.index("Newer")
+
+
+@pytest.mark.usefixtures("newer")
+def test_one_key_opens_the_most_urgent_and_no_key_counts_cards(client: Client, ann: User) -> None:
+    page = page_of(client, ann)
+    assert page.count('data-key="n"') == 1
+    assert page.index("Newer") < page.index('data-key="n"') < page.index("Chit-chat")
+    assert not re.search(r'data-key="\d"', page)
+
+
 def test_what_can_only_be_looked_at_comes_after_what_waits(
     client: Client, planned: Project, ann: User, mara: User
 ) -> None:
@@ -91,9 +119,16 @@ def finish_dialogue(project: Project) -> None:
     )
 
 
+def test_a_card_shows_the_first_paragraph(client: Client, planned: Project, ann: User) -> None:
+    Project.objects.update(description="Chat about pets.\nAnd travel.\r\n\r\nPaid by the hour.")
+    page = page_of(client, ann)
+    assert "And travel." in page
+    assert "Paid by the hour." not in page
+
+
 def test_somebody_without_a_project_learns_whom_to_ask(client: Client, joins: Any) -> None:
     page = page_of(client, joins("newcomer"))
-    assert "You take part in no project yet" in page
+    assert "You are not in any project yet" in page
     assert "your sign-in name is newcomer" in page
 
 

@@ -11,6 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.models import User
+from annotation.project_setup.services import create_project
+from frontend.pages.projects.invitations import SHOWN_KEY
 from projects.models import Invitation, InvitationState, Membership, Project, Role
 from tests.conftest import Joins
 from tests.frontend.projects.test_projects import text_of
@@ -35,11 +37,12 @@ def links_in(answer: Any) -> list[str]:
 
 def invite_one(browser: Client, **about: Any) -> Any:
     form = {"name": "Nora", "email": "", "roles": ["annotator"], "request_id": str(uuid4()), **about}
-    return browser.post(page("invite_one"), form)
+    return browser.post(page("invite_one"), form, follow=True)
 
 
 def send_list(browser: Client, people: str, **more: str) -> Any:
-    return browser.post(page("invite_list"), {"people": people, "request_id": str(uuid4()), **more})
+    sent = {"people": people, "request_id": str(uuid4()), **more}
+    return browser.post(page("invite_list"), sent, follow=True)
 
 
 def make_account(browser: Client, link: str, **about: str) -> Any:
@@ -60,6 +63,24 @@ def test_nora_opens_her_link_and_is_a_member(client: Client, maras_browser: Clie
     assert Membership.objects.get(user__username="nora").roles == ["annotator"]
     assert Client().get(link).status_code == 410
     assert "Joined" in text_of(maras_browser.get(page("invitations")))
+
+
+def test_the_page_speaks_the_language_of_the_invitation(maras_browser: Client, project: Project) -> None:
+    (link,) = links_in(invite_one(maras_browser, language="zh-hans"))
+    guest = Client()
+    assert "加入" in text_of(guest.get(link))
+    make_account(guest, link)
+    assert "你已加入" in text_of(guest.get(page("project")))
+    assert User.objects.get(username="nora").language == "zh-hans"
+
+
+def test_a_guest_who_chose_another_language_keeps_it(maras_browser: Client, project: Project) -> None:
+    (link,) = links_in(invite_one(maras_browser, language="zh-hans"))
+    guest = Client()
+    guest.post(reverse("set_language"), {"language": "en"})
+    assert "Join “Chit-chat”" in text_of(guest.get(link))
+    make_account(guest, link)
+    assert User.objects.get(username="nora").language == "en"
 
 
 def test_somebody_with_an_account_signs_in_and_joins(
@@ -83,7 +104,8 @@ def test_somebody_with_an_account_signs_in_and_joins(
         ({"username": "mara"}, "There is already somebody"),
         ({"repeated": "x"}, "differ"),
         ({"password": "nora", "repeated": "nora"}, "too short"),
-        ({"username": "no ra"}, "valid username"),
+        ({"username": "no ra"}, "valid sign-in name"),
+        ({"username": "mara"}, "Choose another name.<"),
     ],
 )
 def test_a_mistake_is_reported_beside_the_field(
@@ -95,6 +117,30 @@ def test_a_mistake_is_reported_beside_the_field(
     assert answer.status_code == 422
     assert why in text_of(answer)
     assert make_account(guest, link).status_code == 302
+
+
+def test_a_taken_name_and_a_weak_password_are_both_reported(maras_browser: Client, project: Project) -> None:
+    (link,) = links_in(invite_one(maras_browser))
+    answer = text_of(make_account(Client(), link, username="mara", password="nora", repeated="nora"))
+    assert "There is already somebody" in answer
+    assert "add that person" not in answer
+    assert "too short" in answer
+
+
+def test_an_address_that_has_an_account_asks_the_guest_to_sign_in(
+    maras_browser: Client, project: Project, ann: User
+) -> None:
+    (link,) = links_in(invite_one(maras_browser, email="nora@example.org"))
+    User.objects.filter(pk=ann.pk).update(email="nora@example.org")
+    answer = text_of(make_account(Client(), link, username="nora2"))
+    assert "Sign in with that account instead." in answer
+
+
+def test_the_rules_for_a_password_are_shown_before_the_first_try(
+    maras_browser: Client, project: Project
+) -> None:
+    (link,) = links_in(invite_one(maras_browser))
+    assert "must contain at least 8 characters." in text_of(Client().get(link))
 
 
 def test_the_client_does_not_choose_its_roles(maras_browser: Client, project: Project) -> None:
@@ -115,13 +161,48 @@ def test_a_list_is_shown_before_anybody_is_invited(maras_browser: Client, projec
     assert Invitation.objects.count() == 2
 
 
+def test_the_links_survive_a_reload_for_a_while(
+    client: Client, maras_browser: Client, project: Project, joins: Joins
+) -> None:
+    made = send_list(maras_browser, LIST, confirmed="1")
+    assert made.redirect_chain == [
+        (page("invitations"), 302)
+    ]  # a reload sends no form, and no key is in the address
+    assert "no-store" in made.headers["Cache-Control"]
+    links = links_in(made)
+    assert len(links) == 2
+    assert links_in(maras_browser.get(page("invitations"))) == links
+    assert Invitation.objects.count() == 2
+    other = Client()
+    other.force_login(joins("max", project, Role.MANAGER))
+    assert links_in(other.get(page("invitations"))) == []
+    session = maras_browser.session
+    assert set(session[SHOWN_KEY]) == {"project", "ids", "until"}
+    assert not [link for link in links if link.rsplit("=", 1)[-1] in str(session[SHOWN_KEY])], (
+        "a key is a secret"
+    )
+    session[SHOWN_KEY] = {**session[SHOWN_KEY], "until": 0}
+    session.save()
+    assert links_in(maras_browser.get(page("invitations"))) == []
+    assert SHOWN_KEY not in maras_browser.session
+
+
+def test_links_are_shown_in_their_own_project_only(
+    maras_browser: Client, project: Project, mara: User
+) -> None:
+    send_list(maras_browser, LIST, confirmed="1")
+    create_project(slug="other", preset="blank-labelling", actor=mara, title="Other")
+    other = maras_browser.get(reverse("invitations", args=["other"]))
+    assert (other.status_code, links_in(other)) == (200, [])
+
+
 def test_a_bad_line_stops_the_list_even_when_confirmed(
     maras_browser: Client, project: Project, ann: User
 ) -> None:
     answer = send_list(maras_browser, f"{LIST}Ann,ann@example.org,annotator\nBo,,boss", confirmed="1")
     assert answer.status_code == 422
     html = text_of(answer)
-    assert "2 lines cannot be invited" in html
+    assert "2 lines have errors" in html
     assert "ann@example.org is already a member." in html
     assert "There is no role “boss”." in html
     assert not Invitation.objects.exists()
@@ -136,11 +217,11 @@ def test_an_unusable_list_invites_nobody(maras_browser: Client, project: Project
 def test_a_link_is_shown_again_renewed_and_revoked(maras_browser: Client, project: Project) -> None:
     (link,) = links_in(invite_one(maras_browser))
     row = Invitation.objects.get()
-    assert links_in(maras_browser.get(page("invitations"))) == []
-    assert links_in(maras_browser.post(page("invitation_link", row.pk))) == [link]
-    (renewed,) = links_in(maras_browser.post(page("invitation_link", row.pk), {"version": "1"}))
+    assert links_in(maras_browser.post(page("invitation_link", row.pk), follow=True)) == [link]
+    (renewed,) = links_in(maras_browser.post(page("invitation_link", row.pk), {"version": "1"}, follow=True))
     assert renewed != link
     maras_browser.post(page("invitation_revoke", row.pk))
+    assert links_in(maras_browser.get(page("invitations"))) == []
     assert Client().get(renewed).status_code == 410
     row.refresh_from_db()
     assert row.state == InvitationState.REVOKED
@@ -161,7 +242,7 @@ def test_other_roles_do_not_invite(client: Client, project: Project, joins: Join
 
 
 def test_strangers_and_guests_do_not_invite(client: Client, project: Project, joins: Joins) -> None:
-    assert invite_one(client).headers["Location"].startswith(reverse("account_login"))
+    assert invite_one(client).redirect_chain[0][0].startswith(reverse("account_login"))
     client.force_login(joins("stranger"))
     assert client.get(page("invitations")).status_code == 404
     assert invite_one(client).status_code == 404

@@ -19,7 +19,7 @@ from jobs.services import record_heartbeat
 from projects.models import Event, Membership, Project, Role
 from projects.roles import Capability
 from projects.selectors import capabilities_of
-from projects.services import project_version, update_project
+from projects.services import archive_project, project_version, update_project
 from tests.conftest import Joins
 
 pytestmark = pytest.mark.django_db
@@ -77,8 +77,10 @@ def test_an_annotator_is_led_to_the_open_dialogue(
     html = text_of(client.get(reverse("project", args=["chit-chat"])))
     assert "You have 1 open dialogue." in html
     assert "Continue writing" in html
-    assert "0 of 20 today" in html
-    assert "No worker for candidates" not in html  # nothing that an annotator could mend
+    assert "0 of 20 dialogues today" in html
+    assert (
+        "No worker is running that generates candidates" not in html
+    )  # nothing that an annotator could mend
 
 
 def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project) -> None:
@@ -88,7 +90,7 @@ def test_a_manager_sees_what_is_missing(maras_browser: Client, project: Project)
         "no guidelines",
         "Nobody has the role",
         "No dialogue is left",
-        "No worker for candidates",
+        "No worker is running that generates candidates",
     ]:
         assert html.count(missing) == 1  # not again beside the step that mends it
 
@@ -293,6 +295,26 @@ def test_archiving_is_undone_on_the_same_page(maras_browser: Client, project: Pr
     assert project.archived_at is None
 
 
+@pytest.mark.parametrize("page", ["/p/chit-chat/", "/projects/archived/"])
+@pytest.mark.parametrize(("role", "restores"), [(Role.MANAGER, True), (Role.TRAINER, False)])
+def test_managers_restore_from_the_notice_and_from_the_list(
+    client: Client, project: Project, mara: User, joins: Joins, page: str, role: Role, restores: bool
+) -> None:
+    archive_project(project=project, actor=mara)
+    client.force_login(joins("somebody", project, role))
+    html = text_of(client.get(page))
+    assert (html.count('action="/p/chit-chat/settings/archive/"') == 1) is restores
+
+
+def test_the_confirmation_says_what_archiving_stops(
+    maras_browser: Client, anns_assignment: Assignment
+) -> None:
+    html = text_of(maras_browser.get(reverse("project_settings", args=["chit-chat"])))
+    assert "2 members no longer find it in their lists." in html
+    assert "Nobody can write or begin a dialogue." in html
+    assert "1 dialogue in progress stops; saved work is kept." in html
+
+
 def test_a_manager_makes_another_project(maras_browser: Client, project: Project, mara: User) -> None:
     form = {
         "id": str(uuid4()), "title": "Help desk", "slug": "helpdesk", "preset": "diamante", "language": "zh",
@@ -312,6 +334,11 @@ def test_a_short_name_is_made_from_the_title(maras_browser: Client, project: Pro
         addresses.append(maras_browser.post(reverse("new_project"), sent).headers["Location"])
         assert maras_browser.post(reverse("new_project"), sent).headers["Location"] == addresses[-1]
     assert addresses == ["/p/chit-chat-2/", "/p/project/", "/p/project-2/"]
+
+
+def test_an_empty_short_name_is_said_to_get_a_number(maras_browser: Client, project: Project) -> None:
+    page = text_of(maras_browser.get(reverse("new_project")))
+    assert "if another project has that name, a number is added" in page
 
 
 def test_an_annotator_makes_no_project(client: Client, project: Project, ann: User) -> None:

@@ -11,7 +11,10 @@ from accounts.models import User
 from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Task
+from dialogues.models import Dialogue
+from jobs.models import Job
 from projects.models import Project, Role
+from projects.services import set_group
 from tests.annotation.conftest import imported
 
 pytestmark = pytest.mark.django_db
@@ -33,12 +36,31 @@ def test_the_preview_says_what_it_adds_and_changes_nothing(maras_browser: Client
     assert set(Task.objects.values_list("overlap", flat=True)) == {2}
 
 
+@pytest.mark.parametrize(
+    ("query", "waiting"), [({}, 3), ({"of_group": "-"}, 1), ({"of_group": "=medicine", "show": "1"}, 2)]
+)
+def test_the_filters_say_how_many_dialogues_they_choose(
+    maras_browser: Client,
+    quality: Project,
+    joins: Callable[..., User],
+    query: dict[str, str],
+    waiting: int,
+) -> None:
+    anna = joins("anna", quality, Role.ANNOTATOR)
+    set_group(project=quality, actor=None, user=anna, group="medicine")
+    Task.objects.filter(pk__in=Task.objects.values("pk")[:2]).update(group="medicine")
+    response = maras_browser.get(ADDRESS, query)
+    assert response.context["waiting"] == waiting
+    html = response.content.decode()
+    assert html.index("Which dialogues") < html.index('name="of_group"') < html.index("What changes")
+
+
 def test_more_people_than_there_are_annotators_are_named(
     maras_browser: Client, quality: Project, mara: User, joins: Callable[..., User]
 ) -> None:
     joins("anna", quality, Role.ANNOTATOR)
     joins("bela", quality, Role.ANNOTATOR)
-    warning = "3 dialogues want more people than there are annotators for them"
+    warning = "3 dialogues need more people than there are annotators for them"
     assert warning not in maras_browser.get(ADDRESS, {"overlap": 1}).content.decode()
     assert warning in maras_browser.get(ADDRESS, {"overlap": 3}).content.decode()
     assert warning not in maras_browser.get("/p/quality/").content.decode()
@@ -64,7 +86,29 @@ def test_the_confirmed_preview_is_carried_out_once(maras_browser: Client, qualit
 def test_a_form_without_values_says_so(maras_browser: Client, quality: Project) -> None:
     response = maras_browser.post(ADDRESS, {"request_id": uuid4()})
     assert response.status_code == 422
-    assert "Nothing is changed." in response.content.decode()
+    assert "Nothing would change." in response.content.decode()
+
+
+def test_showing_what_nothing_changes_says_so(maras_browser: Client, quality: Project) -> None:
+    response = maras_browser.get(ADDRESS, {"overlap": "", "group": "", "show": "1"})
+    assert response.status_code == 422
+    assert "Nothing would change." in response.content.decode()
+
+
+def test_undone_imports_are_left_out_and_equal_names_told_apart(
+    maras_browser: Client, quality: Project
+) -> None:
+    jobs = [
+        Job.objects.create(project=quality, kind="import", state="done", parameters={"name": name})
+        for name in ("same.jsonl", "same.jsonl", "other.jsonl", "undone.jsonl")
+    ]
+    for dialogue, job in zip(Dialogue.objects.order_by("pk"), jobs[:3], strict=True):
+        Dialogue.objects.filter(pk=dialogue.pk).update(import_job=job)
+    html = maras_browser.get(ADDRESS).content.decode()
+    assert html.count("same.jsonl · ") == 2
+    assert "other.jsonl · " not in html
+    assert "other.jsonl" in html
+    assert "undone.jsonl" not in html
 
 
 def test_an_import_alone_shows_the_form(maras_browser: Client, quality: Project) -> None:
@@ -124,7 +168,7 @@ def test_the_last_change_is_undone_on_the_page(maras_browser: Client, quality: P
     sent = {"request_id": str(uuid4())}
     for _again in range(2):
         done = maras_browser.post(address, sent, follow=True).content.decode()
-        assert "3 dialogues are as they were before." in done
+        assert "3 dialogues have their earlier values again." in done
         assert "Undo this change" not in done
     assert set(Task.objects.values_list("priority", flat=True)) == {0}
     again = maras_browser.post(address, {"request_id": str(uuid4())}, follow=True).content.decode()

@@ -13,7 +13,7 @@ from accounts.models import User
 from annotation.authoring.services.completion import finish_dialogue
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment, AssignmentState, Task
-from annotation.tasks.services.assignment import save_for_later
+from annotation.tasks.services.assignment import release, save_for_later
 from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Project
 
@@ -62,8 +62,22 @@ def test_open_work_can_be_taken_up_and_saved_work_says_until_when(
     assert f'href="/p/chit-chat/a/{anns_assignment.pk}/"' in page
     save_for_later(annotator=ann, assignment_id=anns_assignment.pk)
     page = text_of(anns_browser)
-    assert f'action="/p/chit-chat/a/{anns_assignment.pk}/resume/"' in page
     assert "Saved for later" in page
+    assert f'href="/p/chit-chat/a/{anns_assignment.pk}/"' in page  # not a form that resumes it
+
+
+def test_looking_at_saved_work_keeps_its_hold_and_the_next_turn_resumes_it(
+    anns_browser: Client, anns_assignment: Assignment, ann: User, writes: Callable[..., object]
+) -> None:
+    saved = save_for_later(annotator=ann, assignment_id=anns_assignment.pk)
+    text_of(anns_browser, f"/p/chit-chat/a/{anns_assignment.pk}/")
+    text_of(anns_browser)
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.SAVED
+    assert anns_assignment.lease_until == saved.lease_until
+    writes(anns_assignment, "My cat sheds all over the sofa.", 0)
+    anns_assignment.refresh_from_db()
+    assert anns_assignment.state == AssignmentState.ACTIVE
 
 
 def test_all_done(anns_browser: Client, planned: Project) -> None:
@@ -72,6 +86,36 @@ def test_all_done(anns_browser: Client, planned: Project) -> None:
     assert answer.status_code == 409
     assert "Everything in this project is done." in answer.content.decode()
     assert "Everything in this project is done" in text_of(anns_browser)
+
+
+def test_nothing_is_called_done_that_somebody_else_holds(
+    anns_browser: Client, planned: Project, anns_assignment: Assignment, ann: User, bob: User
+) -> None:
+    """Ann gave hers back, Bob has it, and the rest is done."""
+    release(annotator=ann, assignment_id=anns_assignment.pk)
+    Task.objects.exclude(pk=anns_assignment.task_id).update(open_slots=0)
+    for page in (text_of(anns_browser), anns_browser.post(NEXT, {"claim_id": uuid4()}).content.decode()):
+        assert "Everything in this project is done" not in page
+        assert "1 dialogue is free" not in page
+        assert "1 dialogue is not done yet" in page
+    claimed = claim_next_task(annotator=bob, project=planned, claim_id=uuid4())
+    until = claimed.lease_until.strftime("%Y-%m-%dT%H:%M")
+    page, refused = text_of(anns_browser), anns_browser.post(NEXT, {"claim_id": uuid4()}).content.decode()
+    assert "Everything in this project is done" not in page + refused
+    assert "You have had it, and somebody else writes it now." in page
+    assert "free at" not in page, "Ann does not get it if Bob gives it back"
+    assert "1 dialogue is not done yet" in refused
+    assert until in refused
+
+
+def test_nothing_is_called_done_that_the_person_has_saved(
+    anns_browser: Client, anns_assignment: Assignment, ann: User
+) -> None:
+    save_for_later(annotator=ann, assignment_id=anns_assignment.pk)
+    Task.objects.update(open_slots=0)
+    page = text_of(anns_browser)
+    assert "Everything in this project is done" not in page
+    assert "No other dialogue is left: finish yours, or give it back." in page
 
 
 def test_work_in_other_languages_is_named_with_the_way_to_the_setting(
@@ -138,7 +182,7 @@ def test_finished_work_counts_today_and_can_be_taken_back(
 ) -> None:
     finish(anns_assignment, writes)
     page = text_of(anns_browser)
-    assert "1 of 20 today" in page
+    assert "1 of 20 dialogues today" in page
     answer = anns_browser.post(f"/p/chit-chat/a/{anns_assignment.pk}/take-back/")
     assert answer.headers["Location"] == f"/p/chit-chat/a/{anns_assignment.pk}/"
     anns_assignment.refresh_from_db()

@@ -11,9 +11,11 @@ from accounts.models import User
 from annotation.batch_review.models import BatchPlan
 from annotation.batch_review.services.cutting import cut_batches
 from annotation.batch_review.services.sample_drawing import draw_sample
+from annotation.batch_review.services.undoing import undo_acceptance
 from annotation.batch_review.services.verdicts import accept_round, return_round
 from annotation.labelling.services.planning import plan_labelling
 from annotation.project_setup.services import create_project
+from annotation.tasks.models.rounds import RoundState
 from dialogues.models import Dialogue, Split
 from preference.data.formats.catalogue import FORMATS
 from preference.data.formats.writing import export
@@ -79,6 +81,14 @@ def test_accepted_labels_leave_with_their_batch(reviewed: Project) -> None:
     left = rows(reviewed)
     assert [(row["batch"], row["round"], row["review"]) for row in left] == [(1, 1, "accepted")] * 3
     assert preview(reviewed, Filters()).leaving == 3
+
+
+def test_labels_leave_in_no_export_after_their_acceptance_is_undone(reviewed: Project) -> None:
+    row = reviewed.rounds.get(state=RoundState.ACCEPTED)
+    assert row.decision_id
+    assert row.ended_by
+    undo_acceptance(controller=row.ended_by, round_id=row.pk, decision_id=row.decision_id)
+    assert rows(reviewed) == []
 
 
 @pytest.mark.parametrize("format", ["diqad", "judgements"])

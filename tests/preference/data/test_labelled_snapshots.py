@@ -160,7 +160,7 @@ def test_exports_are_not_made_from_it(quality: Project, eric: User) -> None:
 def test_what_it_lacks_is_known_before(quality: Project) -> None:
     found = expected_shortages(select(quality, Filters(splits=(Split.TRAIN,))))
     assert [one.text() for one in found] == [
-        "Only 3 labelled dialogues are in the split “Train”; a useful assessor takes some 100."
+        "Only 3 labelled dialogues are in the split “Train”; a useful assessor needs about 100."
     ]
 
 

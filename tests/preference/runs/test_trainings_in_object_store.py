@@ -29,7 +29,10 @@ from tests.preference.registry.test_models_in_object_store import host as host
 from tests.preference.registry.test_models_in_object_store import prefix as prefix
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fakes")]
-NOTE = "It began again: its checkpoints are on the host where it ran before, and not on this one."
+NOTE = (
+    "The training started again from the beginning: its checkpoints are on the host where it ran before, not on this"
+    " one."
+)
 
 
 def test_a_web_server_shows_the_training_of_another_host(

@@ -14,7 +14,7 @@ from tests.conftest import Joins
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/api/v1/projects/chit-chat/link-invitations/"
-NORA = {"name": "Nora", "email": "nora@example.org", "roles": ["annotator"], "language": "zh-hans"}
+NORA = {"name": "Nora", "email": "nora@example.org", "roles": ["annotator"], "language": "zh"}
 
 
 def post(api: APIClient, *people: dict[str, Any], **more: Any) -> Any:

@@ -37,11 +37,11 @@ def test_empty_lines_are_left_out_and_numbers_are_the_editors() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (",,annotator,", "It needs a name or an e-mail address."),
-        ("Nora,nora@,annotator,", "“nora@” is not an e-mail address."),
+        (",,annotator,", "The line needs a name or an email address."),
+        ("Nora,nora@,annotator,", "“nora@” is not an email address."),
         ("Nora,,boss,", "There is no role “boss”."),
-        ("Nora,,,", "It needs at least one of the roles"),
-        ("Nora,,annotator,fr", "The language must be one of: en, zh-hans."),
+        ("Nora,,,", "The line needs at least one of the roles"),
+        ("Nora,,annotator,fr", "The language must be one of: en, zh."),
         (f"{'n' * 81},,annotator,", "The name has more than 80 characters."),
         ("Nora,,annotator,en,more", "The line has more than 4 cells."),
         ("No\0ra,,annotator,", "The name contains NUL."),

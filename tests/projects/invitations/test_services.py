@@ -26,7 +26,7 @@ from projects.models import Event, Invitation, InvitationState, MailState, Membe
 from projects.services import archive_project
 from tests.conftest import Joins
 from tests.mail_server import Mailbox, mail_server, use_mail
-from tests.processes import free_port
+from tests.processes import refusing_port
 
 pytestmark = pytest.mark.django_db
 NORA = Invitee((Role.ANNOTATOR,), "Nora", "nora@example.org", "zh-hans")
@@ -224,22 +224,27 @@ def test_a_renewed_link_is_sent_again(project: Project, mara: User, server: Mail
     assert invitation_key(row) in server.last_text()
 
 
-def test_a_server_that_is_away_is_tried_again_and_given_up(
-    project: Project, mara: User, settings: Settings
-) -> None:
-    use_mail(settings, f"smtp://127.0.0.1:{free_port()}")
+@pytest.fixture
+def no_mail_server(settings: Settings) -> Iterator[None]:
+    with refusing_port() as port:
+        use_mail(settings, f"smtp://127.0.0.1:{port}")
+        yield
+
+
+@pytest.mark.usefixtures("no_mail_server")
+def test_a_server_that_is_away_is_tried_again_and_given_up(project: Project, mara: User) -> None:
     (row,) = invite(project, mara, by_mail=True)
     for attempt in range(MAX_ATTEMPTS):
         assert send_due_invitations() == 0
         row.refresh_from_db()
         assert row.mail_attempts == attempt + 1
-        Invitation.objects.update(mail_due_at=timezone.now())
+        Invitation.objects.update(mail_due_at=timezone.now() - timedelta(minutes=1))
     assert row.mail_state == MailState.FAILED
     assert "refused" in row.mail_error
 
 
-def test_one_silent_server_is_waited_for_once_a_run(project: Project, mara: User, settings: Settings) -> None:
-    use_mail(settings, f"smtp://127.0.0.1:{free_port()}")
+@pytest.mark.usefixtures("no_mail_server")
+def test_one_silent_server_is_waited_for_once_a_run(project: Project, mara: User) -> None:
     invite(project, mara, NORA, Invitee((Role.ANNOTATOR,), "Ole", "ole@example.org"), by_mail=True)
     send_due_invitations()
     assert sorted(Invitation.objects.values_list("mail_attempts", flat=True)) == [0, 1]

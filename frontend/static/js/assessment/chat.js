@@ -2,7 +2,7 @@
 /** The chat of a participant: bubbles, the input, the counter, the topic. */
 import { isPassing, Problem, uuid } from "../shared/api.js";
 import { isComposing } from "../shared/keys.js";
-import { byId, createElement, format, gettext, ngettext } from "../shared/page.js";
+import { byId, createElement, format, gettext, joinSentences, ngettext } from "../shared/page.js";
 import { request } from "./api.js";
 import { Exchange } from "./exchange.js";
 import { Memory } from "./memory.js";
@@ -134,7 +134,7 @@ const exchange = new Exchange(settings.url, memory, chat.dataset.waiting ?? "", 
   onRefused(input, problem) {
     bubbles.querySelector(`[data-turn="${input.id}"]`)?.remove();
     bringBack(input.text);
-    note(`${problem.message} ${problem.remedy}`.trim(), true);
+    note(joinSentences(problem.message, problem.remedy), true);
     show();
   },
 });
@@ -222,7 +222,7 @@ topicForm.addEventListener("submit", async (event) => {
 
 /** @param {unknown} error */
 function describe(error) {
-  if (error instanceof Problem && !isPassing(error)) return `${error.message} ${error.remedy}`.trim();
+  if (error instanceof Problem && !isPassing(error)) return joinSentences(error.message, error.remedy);
   return gettext("No connection. Try again in a moment.");
 }
 

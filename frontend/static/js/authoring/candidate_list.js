@@ -15,7 +15,7 @@ const AT_ONCE_MS = 150;
 const SLOW_MS = { queued: 8000, running: 20_000 };
 const WAITING = { queued: gettext("Waiting for the model"), running: gettext("Being generated") };
 const WAITING_FOR = { queued: gettext("Waiting for the model · {s} s"), running: gettext("Being generated · {s} s") };
-export const SERVER_AWAY = gettext("The server cannot be reached. Candidates come when it answers again.");
+export const SERVER_AWAY = gettext("The server cannot be reached. Candidates will appear when it is back.");
 
 /** @param {CandidateRequest} request */
 export const isLive = (request) => request.state === "queued" || request.state === "running";
@@ -25,10 +25,10 @@ const formatSeconds = (ms) => ((ms ?? 0) / 1000).toFixed(1);
 
 /** @param {"queued" | "running"} state  @param {number} workers */
 function slowText(state, workers) {
-  if (state === "running") return gettext("Taking longer than usual: a worker has begun and not finished yet · {s} s");
+  if (state === "running") return gettext("Taking longer than usual: a worker is still generating them · {s} s");
   return ngettext(
-    "Taking longer than usual: {n} worker is there and has not begun it yet · {s} s",
-    "Taking longer than usual: {n} workers are there, none has begun it yet · {s} s",
+    "Taking longer than usual: {n} worker is running but has not started on them yet · {s} s",
+    "Taking longer than usual: {n} workers are running, but none has started on them yet · {s} s",
     workers,
   );
 }
@@ -80,6 +80,11 @@ export class CandidateList {
     return this.list.inert;
   }
 
+  /** Another turn is written: its candidates are read from the first one on. */
+  scrollToStart() {
+    this.list.parentElement?.scrollTo({ top: 0 });
+  }
+
   /** Nothing new to read out. */
   silence() {
     this.live.textContent = "";
@@ -125,7 +130,7 @@ export class CandidateList {
   /** @param {Topic[]} ideas  @param {boolean} isOpen */
   showIdeas(ideas, isOpen) {
     this.model.textContent = "";
-    this.status.textContent = isOpen ? gettext("Take an idea as a start, or write about something else.") : "";
+    this.status.textContent = isOpen ? gettext("Start from one of these ideas, or write about something else.") : "";
     this.#showRows(ideas.map(({ title, example, language }) => ({ title, text: example, lang: language })));
   }
 
@@ -164,19 +169,23 @@ export class CandidateList {
   /** @param {CandidateRequest} request */
   #showFailure({ state, error, remedy }) {
     const cause =
-      state === "failed" ? error || gettext("The candidates failed.") : gettext("These candidates were cancelled.");
+      state === "failed"
+        ? error || gettext("The candidates could not be generated.")
+        : gettext("These candidates were cancelled.");
     this.showMessage(cause, remedy, "bad");
   }
 
   #showUnsent() {
     if (navigator.onLine)
       this.showMessage(
-        gettext("Candidates come when your turn is stored. Write on your own if you like: that counts as rewriting."),
+        gettext(
+          "Candidates appear once your turn is saved. You can also write your own reply now; it counts as a rewrite.",
+        ),
       );
     else
       this.showMessage(
-        gettext("No connection. Candidates come when it is back."),
-        gettext("Write on your own if you like: nothing is lost."),
+        gettext("No connection. Candidates will appear when it is back."),
+        gettext("You can write your own reply in the meantime; nothing is lost."),
       );
   }
 
@@ -185,14 +194,16 @@ export class CandidateList {
     if (request?.queue_reachable === false) {
       this.showMessage(
         gettext("The queue cannot be reached, so candidates have to wait. What you have sent is saved."),
-        gettext("They come when the queue is back. You can write without them; tell your manager if it lasts."),
+        gettext(
+          "They will appear when the queue is back. You can write without them; tell your manager if this goes on.",
+        ),
       );
       return;
     }
     if (request?.workers_alive === 0) {
       this.showMessage(
-        gettext("No worker is running, so no candidates come."),
-        gettext("This page keeps asking. You can write without them; tell your manager if it lasts."),
+        gettext("No worker is running, so no candidates can be generated."),
+        gettext("This page keeps trying. You can write without them; tell your manager if this goes on."),
       );
       return;
     }

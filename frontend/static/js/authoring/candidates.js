@@ -6,7 +6,7 @@
  */
 import { call, isPassing, isSignedOut, Problem } from "../shared/api.js";
 import { isComposing, isTyping } from "../shared/keys.js";
-import { gettext } from "../shared/page.js";
+import { gettext, joinSentences } from "../shared/page.js";
 import { CandidateList, isLive, SERVER_AWAY } from "./candidate_list.js";
 
 /**
@@ -120,6 +120,7 @@ export class Candidates {
     this.#shownOrdinal = Math.max(0, this.#requests().length - 1);
     this.#marked = null;
     this.view.silence();
+    this.view.scrollToStart();
     clearTimeout(this.#showLater);
     if (position === 0 || !isOpen || this.#requests().length > 0) this.#show();
     else {
@@ -201,7 +202,7 @@ export class Candidates {
       this.#pollOrShow(request);
     } catch (error) {
       const { message, remedy } = error instanceof Problem ? error : { message: SERVER_AWAY, remedy: "" };
-      this.view.showWarning(`${message} ${remedy}`);
+      this.view.showWarning(joinSentences(message, remedy));
     }
   }
 

@@ -3,7 +3,7 @@
  * What is being written: the field, the candidate that the text was started from, and what changed against it. The
  * action that is shown is derived from the text exactly as the server derives it (annotation/authoring/services/provenance.py).
  */
-import { isComposing, matches } from "../shared/keys.js";
+import { isComposing, keyWords, matches, TOUCH } from "../shared/keys.js";
 import { createElement, format, gettext, ngettext } from "../shared/page.js";
 
 /**
@@ -118,6 +118,8 @@ export class Composer {
   /** The digits pressed so far in an untouched field: they pick, and become text when the person types on. */
   #digits = "";
   #filling = false;
+  /** @type {EventTarget | null} the control that took the focus from the field */
+  #leftFor = null;
   #draftState = "";
   #message = "";
 
@@ -136,6 +138,11 @@ export class Composer {
     this.field.addEventListener("input", (event) => this.#onInput(/** @type {InputEvent} */ (event)));
     this.field.addEventListener("beforeinput", (event) => this.#onBeforeInput(/** @type {InputEvent} */ (event)));
     this.field.addEventListener("keydown", (event) => this.#onKey(event));
+    // On phones and with voice, an input method begins without a key that says so.
+    this.field.addEventListener("compositionstart", () => this.#typeDigits());
+    this.field.addEventListener("blur", ({ relatedTarget }) => {
+      this.#leftFor = relatedTarget;
+    });
     this.field.addEventListener("pointerdown", () => this.#touchPick());
   }
 
@@ -160,13 +167,27 @@ export class Composer {
     this.show();
   }
 
+  /**
+   * Ready to type on. On a touch screen the focus brings up a keyboard that hides the candidates: there it only comes back
+   * from the button that took it.
+   */
+  focus() {
+    const isTaken = this.#leftFor !== null && this.#leftFor === document.activeElement;
+    if (!TOUCH.matches || isTaken) this.field.focus();
+  }
+
   /** Ready to type on, at the end. */
   focusEnd() {
-    this.field.focus();
+    this.focus();
     this.#toEnd();
   }
 
+  get #isFocused() {
+    return document.activeElement === this.field;
+  }
+
   #toEnd() {
+    if (!this.#isFocused) return; // Safari would focus it
     const { length } = this.field.value;
     this.field.setSelectionRange(length, length);
   }
@@ -184,17 +205,41 @@ export class Composer {
     this.options.onChange("picked");
   }
 
+  /** @returns {(() => void) | null}  brings the text back, unless the turn has ended; null if there was none */
   clear() {
+    const { value } = this.field;
     this.#digits = "";
-    if (!this.field.value) return;
+    if (!value) return null;
+    this.focus();
     this.#replace("");
-    this.show(gettext("Cleared. Undo typing brings it back."));
+    const byKey = format(gettext("Cleared. {keys} brings it back."), { keys: keyWords("mod+z") });
+    this.show(TOUCH.matches ? gettext("Cleared.") : byKey);
     this.options.onChange("cleared");
+    return () => this.#bringBack(value);
+  }
+
+  /** @param {string} text  one that was put there or cleared in this turn */
+  #bringBack(text) {
+    const source = this.#sources.get(text);
+    if (source === undefined) return;
+    this.#replace(text);
+    this.source = source;
+    this.#toEnd();
+    this.show();
+    this.options.onChange("typed");
+  }
+
+  /** @param {string} text */
+  #replace(text) {
+    this.#sources.set(this.field.value, this.source);
+    if (TOUCH.matches && !this.#isFocused) this.field.value = text;
+    else this.#typeOver(text);
+    if (!text) this.#empty();
+    this.pristine = false;
   }
 
   /** Replace the text as if it was typed, so that the browser's undo works. @param {string} text */
-  #replace(text) {
-    this.#sources.set(this.field.value, this.source);
+  #typeOver(text) {
     this.#filling = true;
     this.field.focus();
     this.field.select();
@@ -202,8 +247,6 @@ export class Composer {
     const done = document.execCommand(text ? "insertText" : "delete", false, text);
     if (!done || this.field.value !== text) this.field.value = text;
     this.#filling = false;
-    if (!text) this.#empty();
-    this.pristine = false;
   }
 
   #empty() {
@@ -328,8 +371,9 @@ export class Composer {
     const isTooLong = length > this.options.limit;
     const notes = [message, ...this.#describeAction(derived), ...this.#describeLength(length), this.#describePick()];
     this.spoken.textContent = message;
+    const draftState = this.text ? this.#draftState : "";
     this.notes.replaceChildren(
-      ...[...notes, this.#draftState].filter(Boolean).map((text) => createElement("span", "", text)),
+      ...[...notes, draftState].filter(Boolean).map((text) => createElement("span", "", text)),
     );
     this.notes.classList.toggle("is-bad", isTooLong);
     this.field.setAttribute("aria-invalid", String(isTooLong));
@@ -371,6 +415,7 @@ export class Composer {
 
   /** @param {Derived} derived  @param {number} sets */
   #origin({ place, ordinal }, sets) {
+    if (TOUCH.matches) return ""; // candidates show no numbers there
     return format(sets > 1 ? gettext("from {n} of set {set}") : gettext("from {n}"), {
       n: Number(place) + 1,
       set: ordinal + 1,

@@ -1,7 +1,7 @@
 // @ts-check
 /** The dialogue that is written: its assignment and its turns, stored and pending, and what the page says about them. */
 import { Problem } from "../shared/api.js";
-import { byId, clock, cloneTemplate, format, gettext, ngettext, showNotice } from "../shared/page.js";
+import { byId, clock, cloneTemplate, format, gettext, joinSentences, ngettext, showNotice } from "../shared/page.js";
 
 /**
  * @typedef {import("./composer.js").Source} Source
@@ -10,7 +10,8 @@ import { byId, clock, cloneTemplate, format, gettext, ngettext, showNotice } fro
  *   edit_distance: number | null, turn_id: string | null, isPending?: boolean,
  *   from?: import("./composer.js").Source | null }} Utterance  from: known of turns that this page has written
  * @typedef {{ position: number, text: string, version: number, candidate_set: number | null, source: number | null }} StoredDraft
- * @typedef {{ id: number, project: string, state: string, lease_until: string, touched_at: string }} Assignment
+ * @typedef {{ id: number, project: string, state: string, lease_until: string, touched_at: string,
+ *   utterance_count: number }} Assignment
  * @typedef {Assignment & { settings: Settings, dialogue: { utterances: Utterance[] }, draft: StoredDraft | null,
  *   request: import("./candidates.js").CandidateRequest | null }} FullAssignment  as the API gives it
  * @typedef {{ min_rounds: number, max_utterance_length: number, candidates: number, new_sets_per_turn: number,
@@ -23,8 +24,10 @@ import { byId, clock, cloneTemplate, format, gettext, ngettext, showNotice } fro
 const NEAR_THE_END_PX = 40;
 
 export class State {
-  /** Turns undone on this page; the answer to their submission may still arrive. @type {Set<string>} */
+  /** Turns undone on this page; the answer to their submission, or a dialogue that still has them, may arrive. @type {Set<string>} */
   undone = new Set();
+  /** What this page has queued or shown of the outbox, undone or not: it says what became of it. @type {Set<string>} */
+  items = new Set();
 
   /** @param {PageData} data */
   constructor(data) {
@@ -58,10 +61,11 @@ export class State {
     return this.assignment.state !== before;
   }
 
-  /** Stored turns, followed by pending ones. @param {Utterance[]} stored */
+  /** Stored turns up to one that was undone here, followed by pending ones. @param {Utterance[]} stored */
   replaceTurns(stored) {
-    const pending = this.turns.filter((turn) => turn.isPending && turn.position >= stored.length);
-    this.turns = [...stored, ...pending];
+    const undone = stored.findIndex(({ turn_id }) => turn_id !== null && this.undone.has(turn_id));
+    const turns = undone < 0 ? stored : stored.slice(0, undone);
+    this.turns = [...turns, ...this.turns.filter((turn) => turn.isPending && turn.position >= turns.length)];
   }
 }
 
@@ -81,21 +85,26 @@ export function storedTurn(turn, position = Number(turn.position)) {
 // ---- what is shown --------------------------------------------------------------------------------------------------
 
 /** Who writes the utterance at a position. @param {number} position */
-const speakerOf = (position) => "AB"[position % 2];
+export const speakerOf = (position) => "AB"[position % 2];
 
 export class Conversation {
   list = /** @type {HTMLOListElement} */ (byId("turns"));
   scroller = /** @type {HTMLElement} */ (this.list.parentElement);
   isAtEnd = true;
+  #height = 0;
 
   /** @param {{ lang: string, leastRounds: number }} options */
   constructor(options) {
     this.options = options;
     this.scroller.addEventListener("scroll", () => {
-      this.isAtEnd = this.#isAtEnd();
+      // An event of another height is late: it is about a place from before the resize, not about what the person does.
+      if (this.scroller.clientHeight === this.#height) this.isAtEnd = this.#isAtEnd();
     });
     // The newest turn stays in sight when the composer grows or a phone's keyboard takes half of the window.
-    new ResizeObserver(() => this.isAtEnd && this.toEnd()).observe(this.scroller);
+    new ResizeObserver(() => {
+      this.#height = this.scroller.clientHeight;
+      if (this.isAtEnd) this.toEnd();
+    }).observe(this.scroller);
   }
 
   #isAtEnd() {
@@ -105,7 +114,7 @@ export class Conversation {
 
   /** @param {Utterance[]} turns  @param {boolean} isOpen */
   show(turns, isOpen) {
-    const atEnd = this.#isAtEnd();
+    const atEnd = this.isAtEnd || this.#isAtEnd();
     this.list.replaceChildren(...turns.map((turn) => this.#row(turn)));
     byId("no-turns").hidden = turns.length > 0;
     if (atEnd) this.toEnd();
@@ -124,7 +133,8 @@ export class Conversation {
     part("text").lang = this.options.lang;
     row.classList.toggle("other", turn.speaker === "B");
     row.toggleAttribute("data-pending", Boolean(turn.isPending));
-    const badgeShown = turn.isPending ? "pending" : turn.position > 0 ? turn.action : "";
+    const pending = navigator.onLine ? "pending" : "waiting";
+    const badgeShown = turn.isPending ? pending : turn.position > 0 ? turn.action : "";
     for (const badge of row.querySelectorAll("[data-when]")) {
       if (badge.getAttribute("data-when") !== badgeShown) badge.remove();
     }
@@ -147,13 +157,18 @@ export class Conversation {
     }
     const task =
       position === 0
-        ? gettext("Write an opening as A: concrete, about anything people talk about.")
+        ? gettext("Write an opening as A: be concrete; any topic is fine.")
         : isEnough
           ? gettext("Long enough: finish it, or continue as {speaker}.")
           : gettext("Continue as {speaker}: pick a candidate, revise it, or write your own.");
     byId("task").textContent = isOpen ? format(task, { speaker }) : "";
     byId("writes").textContent = format(gettext("{speaker} writes"), { speaker });
-    byId("finish").hidden = !isEnough || !isOpen;
+    // Seen from the first turn on, so that everybody knows that there is an end; pressed too early, it says when.
+    byId("finish").setAttribute("aria-disabled", String(!isEnough));
+    byId("finish").title = isEnough
+      ? ""
+      : format(ngettext("After {n} round", "After {n} rounds", leastRounds), { n: leastRounds });
+    byId("finish").hidden = !isOpen;
     byId("too-early").hidden = isEnough || !isOpen;
     byId("finish").classList.toggle("primary", isEnough);
     byId("submit").classList.toggle("primary", !isEnough);
@@ -172,14 +187,17 @@ export function fitToKeyboard() {
 
 /** @type {Record<string, { text: string, remedy: string }>} */
 const STATES = {
-  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Keep writing to resume it.") },
+  saved: {
+    text: gettext("Saved for later, kept until {when}."),
+    remedy: gettext("You can just read it. Sending another turn resumes it."),
+  },
   expired: {
     text: gettext("This dialogue was kept for you until {when}."),
     remedy: gettext("Keep writing to resume it, unless somebody else has taken it."),
   },
   submitted: {
     text: gettext("This dialogue is finished."),
-    remedy: gettext("You can take it back as long as no expert reads it."),
+    remedy: gettext("You can take it back until an expert starts reading it."),
   },
   reading: {
     text: gettext("This dialogue is finished, and an expert is reading it."),
@@ -187,11 +205,11 @@ const STATES = {
   },
   passed: {
     text: gettext("Experts passed this dialogue."),
-    remedy: gettext("It is in the data and cannot be taken back."),
+    remedy: gettext("It is part of the data, and you can no longer take it back."),
   },
   vetoed: {
     text: gettext("An expert vetoed this dialogue."),
-    remedy: gettext("It is out of the data and cannot be taken back. The reason is above."),
+    remedy: gettext("It is not part of the data, and you can no longer take it back. The reason is given above."),
   },
   released: {
     text: gettext("You gave this dialogue back."),
@@ -204,9 +222,24 @@ export function hideNotices(...causes) {
   for (const cause of causes) showNotice(cause, null);
 }
 
+const STORED_MESSAGE = gettext("This page shows what is stored now.");
+
+/** What to do after another device has written: the words that are not stored are shown above the input. */
+export const KEPT_MESSAGE = joinSentences(
+  STORED_MESSAGE,
+  gettext("Your own words are kept here: copy them, or put them into the input if they still fit."),
+);
+
+/** No words are kept any more, so no notice says that there are. */
+export function forgetKeptWords() {
+  hideNotices("moved");
+  for (const remedy of byId("notices").querySelectorAll("[data-remedy]"))
+    if (remedy.textContent === KEPT_MESSAGE) remedy.textContent = STORED_MESSAGE;
+}
+
 /** @param {unknown} error  @param {string} [cause] */
 export function showError(error, cause = "error") {
-  const failed = gettext("That did not work. Nothing was changed.");
+  const failed = gettext("That did not work. Nothing was changed; try again.");
   if (error instanceof Problem) showNotice(cause, { tone: "bad", text: error.message || failed, remedy: error.remedy });
   else showNotice(cause, { tone: "warn", text: gettext("No connection."), remedy: failed });
 }
@@ -220,14 +253,9 @@ export function showOffline() {
 }
 
 /** @param {string} loginUrl */
-export function showSignedOut(loginUrl) {
-  const login = `${loginUrl}?next=${encodeURIComponent(location.pathname)}`;
-  showNotice("signed-out", {
-    tone: "warn",
-    text: gettext("You are signed out."),
-    remedy: gettext("Sign in again, also in another tab: what waits here is sent then."),
-    actions: [{ label: gettext("Sign in"), run: () => location.assign(login) }],
-  });
+export async function showSignedOut(loginUrl) {
+  const { signedOutNotice } = await import("../shared/signed_out.js");
+  showNotice("signed-out", await signedOutNotice(loginUrl));
 }
 
 export function showVolatile() {
@@ -260,6 +288,6 @@ export function showState(bench) {
 export function waysOut(bench) {
   return [
     { label: gettext("Resume it"), run: () => void bench.takeUp("resume") },
-    { label: gettext("To the queue"), run: () => location.assign(bench.state.urls.queue) },
+    { label: gettext("Open the queue"), run: () => location.assign(bench.state.urls.queue) },
   ];
 }

@@ -1,7 +1,7 @@
 // @ts-check
 /** Leaving a dialogue: finish, save for later, give back, start over. Needs the network, so it is loaded on need. */
 import { call, Problem, uuid } from "../shared/api.js";
-import { byId, clock, createElement, format, gettext, ngettext, showNotice } from "../shared/page.js";
+import { byId, clock, createElement, format, gettext, joinSentences, ngettext, showNotice } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
 import { showError } from "./dialogue.js";
 
@@ -12,7 +12,8 @@ const SENDING_MS = 10_000;
 /** Wait until all turns are sent. @param {Workbench} bench  @returns {Promise<boolean>} */
 async function waitUntilSent({ state }) {
   const begun = performance.now();
-  if (state.isBusy) showNotice("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
+  if (state.isBusy && navigator.onLine)
+    showNotice("sending", { tone: "", text: gettext("Your last turns are being sent first.") });
   while (state.isBusy && navigator.onLine && performance.now() - begun < SENDING_MS) {
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
@@ -55,7 +56,10 @@ function showWarnings(bench, { message, remedy, body }) {
     ...{ tone: "warn", text: message, remedy, more: [list] },
     actions: [{ label: gettext("Finish anyway"), run }],
   });
-  /** @type {HTMLElement | null} */ (byId("notices").querySelector('[data-cause="check"] button'))?.focus();
+  // Not its button: the Enter that goes to the next dialogue would finish this one before anybody has read the warnings.
+  const notice = /** @type {HTMLElement} */ (byId("notices").querySelector('[data-cause="check"]'));
+  notice.tabIndex = -1;
+  notice.focus();
 }
 
 /** @param {Workbench} bench  @param {boolean} check  whether the server may ask for a second look */
@@ -66,7 +70,7 @@ async function handIn(bench, check) {
   const n = Math.floor(now.utterance_count / 2);
   const sentences = [
     format(ngettext("{n} round, submitted.", "{n} rounds, submitted.", n), { n }),
-    format(gettext("{n} of {goal} today."), { n: today.finished, goal: today.goal }),
+    format(gettext("{n} of {goal} dialogues today."), { n: today.finished, goal: today.goal }),
   ];
   if (today.finished === today.goal) sentences.push(gettext("That is today's goal. Well done."));
   byId("finished-words").textContent = sentences.join(" ");
@@ -87,7 +91,8 @@ async function next({ state: { assignment, urls } }) {
     location.assign(urls.workbench.replace("/0/", `/${claimed.id}/`));
   } catch (error) {
     claim = "";
-    byId("next-problem").textContent = error instanceof Problem ? `${error.message} ${error.remedy}` : String(error);
+    byId("next-problem").textContent =
+      error instanceof Problem ? joinSentences(error.message, error.remedy) : String(error);
   }
 }
 
@@ -102,7 +107,7 @@ export async function takeUp(bench, how) {
   try {
     const { today } = await postAction(bench, how);
     if (today) bench.showToday(today);
-    bench.adopt(await call("GET", `/assignments/${bench.state.id}/`));
+    bench.adoptOwn(await call("GET", `/assignments/${bench.state.id}/`));
     showNotice("refused", null);
   } catch (error) {
     showError(error);
@@ -137,15 +142,31 @@ export async function giveBack(bench) {
   question.showModal();
 }
 
+/** Ask before turns are discarded: only this page can put them back. @param {Workbench} bench  @returns {Promise<boolean>} */
+async function confirmStartOver({ state }) {
+  const n = state.turns.filter((turn) => turn.turn_id).length;
+  if (n === 0) return true;
+  const question = dialogById("start-over");
+  byId("start-over-title").textContent = format(ngettext("Discard {n} turn?", "Discard {n} turns?", n), { n });
+  question.returnValue = ""; // Esc leaves the last answer as it was
+  question.showModal();
+  await new Promise((resolve) => question.addEventListener("close", resolve, { once: true }));
+  return question.returnValue === "yes";
+}
+
 /** @param {Workbench} bench */
 export async function startOver(bench) {
+  if (!(await confirmStartOver(bench))) return;
   if (!(await waitUntilSent(bench))) return;
   const { turn_ids } = await postAction(bench, "reset");
-  bench.adopt(await call("GET", `/assignments/${bench.state.id}/`));
+  const left = bench.adoptOwn(await call("GET", `/assignments/${bench.state.id}/`));
   if (turn_ids.length === 0) return;
   const run = () =>
     void postAction(bench, "restore", { turn_ids })
-      .then((full) => bench.adopt(full))
+      .then((full) => {
+        bench.adoptOwn(full);
+        if (left) void bench.keeper.takeBack([left]);
+      })
       .catch((error) => showError(error));
-  toast(gettext("Started over."), { action: { label: gettext("Put back"), run }, stay: true });
+  bench.note(gettext("Started over."), { action: { label: gettext("Put back"), run }, stay: true });
 }

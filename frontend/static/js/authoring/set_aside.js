@@ -1,40 +1,55 @@
 // @ts-check
 /** Words that are not stored and have no place in the input: shown above it, each with its ways back. Loaded on need. */
-import { setAside, textsSetAside } from "../shared/drafts.js";
-import { createButton, createElement, gettext, showNotice } from "../shared/page.js";
+import { copyTextOf } from "../shared/copy.js";
+import { setAside, wordsSetAside } from "../shared/drafts.js";
+import { createButton, createElement, format, gettext, showNotice } from "../shared/page.js";
+import { forgetKeptWords, speakerOf } from "./dialogue.js";
 
-/** @typedef {import("./composer.js").Composer} Composer */
+/**
+ * @typedef {import("./composer.js").Composer} Composer
+ * @typedef {import("../shared/drafts.js").KeptWords} KeptWords
+ */
 
-/** @param {string} text  @param {string} [label]  @param {HTMLElement[]} [actions] */
-function createQuote(text, label = "", actions = []) {
+/** @param {string} text  @param {string} label  @param {(quote: HTMLElement) => HTMLElement[]} [actions] */
+function createQuote(text, label, actions = () => []) {
   const row = createElement("p", "kept-words");
   const quote = createElement("q", "", text);
   quote.dir = "auto";
-  row.append(...(label ? [createElement("b", "", label)] : []), quote, ...actions);
+  row.append(...(label ? [createElement("b", "", label)] : []), quote);
+  const buttons = createElement("span", "row");
+  buttons.append(...actions(quote));
+  if (buttons.hasChildNodes()) row.append(buttons);
   return row;
 }
 
-/** @param {number} assignment  @param {Composer} composer */
-export function showSetAside(assignment, composer) {
-  const texts = textsSetAside(assignment);
-  const keep = (/** @type {string[]} */ kept) => {
+/** @param {number} assignment  @param {Composer} composer  @param {() => number} positionNow  of the turn that is written */
+export function showSetAside(assignment, composer, positionNow) {
+  const all = wordsSetAside(assignment);
+  const keep = (/** @type {KeptWords[]} */ kept) => {
     setAside(assignment, kept);
-    showSetAside(assignment, composer);
+    showSetAside(assignment, composer, positionNow);
   };
-  const without = (/** @type {number} */ n) => texts.filter((_, m) => m !== n);
+  const without = (/** @type {number} */ n) => all.filter((_, m) => m !== n);
   const use = (/** @type {number} */ n) => {
-    keep(composer.text ? [...without(n), composer.text] : without(n)); // what is in the input changes places with it
-    composer.fill(texts[n]);
+    const words = { position: positionNow(), text: composer.text };
+    keep(words.text ? [...without(n), words] : without(n)); // what is in the input changes places with it
+    composer.fill(all[n].text);
   };
-  const more = texts.map((text, n) =>
-    createQuote(text, "", [
+  const more = all.map(({ text, position }, n) =>
+    createQuote(text, position === null ? "" : turnLabel(position), (quote) => [
       createButton("button", gettext("Put into the input"), () => use(n)),
+      createButton("button", gettext("Copy"), () => void copyTextOf(quote, gettext("Copied"))),
       createButton("button", gettext("Discard"), () => keep(without(n))),
     ]),
   );
-  const text = gettext("Kept for you: words that are not stored.");
-  showNotice("aside", texts.length > 0 ? { tone: "warn", text, more } : null);
+  const text = gettext("Your unsaved text is kept here:");
+  showNotice("aside", all.length > 0 ? { tone: "warn", text, more } : null);
+  if (all.length === 0) forgetKeptWords();
 }
+
+/** Whose words they were. @param {number} position */
+const turnLabel = (position) =>
+  format(gettext("{speaker}, turn {n}:"), { speaker: speakerOf(position), n: position + 1 });
 
 /**
  * @param {Composer} composer  @param {string} theirs
@@ -43,16 +58,19 @@ export function showSetAside(assignment, composer) {
 export function offerDraftChoice(composer, theirs, { keepMine, takeTheirs }) {
   const choose = (/** @type {() => void} */ run) => () => {
     showNotice("conflict", null);
-    composer.field.focus();
+    composer.focus();
     run();
   };
   showNotice("conflict", {
     tone: "warn",
     text: gettext("This draft was changed in another tab or on another device."),
-    more: [createQuote(theirs, gettext("There:")), createQuote(composer.text, gettext("Here:"))],
+    more: [
+      createQuote(theirs, gettext("In the other tab or on the other device:")),
+      createQuote(composer.text, gettext("In this tab:")),
+    ],
     actions: [
       { label: gettext("Keep this one"), run: choose(keepMine) },
-      { label: gettext("Take the one there"), run: choose(takeTheirs) },
+      { label: gettext("Use the other one"), run: choose(takeTheirs) },
     ],
   });
 }

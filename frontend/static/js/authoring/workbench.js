@@ -43,6 +43,10 @@ export class Workbench {
   #aheadText = "";
   /** For the current turn only: the timer of an earlier turn must not fire during this one. @type {ReturnType<typeof setTimeout> | undefined} */
   #unsentTimer;
+  /** What was begun so far: an answer to an earlier question is out of date. */
+  #begun = 0;
+  /** Takes the notes away that are about the turn before. @type {(() => void)[]} */
+  #notes = [];
   form = /** @type {HTMLFormElement} */ (byId("composer"));
   buttons = Object.fromEntries(
     ["submit", "undo", "clear", "finish"].map((name) => [name, /** @type {HTMLButtonElement} */ (byId(name))]),
@@ -108,7 +112,7 @@ export class Workbench {
 
   /** Show the count of the server. @param {{ finished: number, goal: number }} today */
   showToday({ finished, goal }) {
-    byId("today").textContent = format(gettext("{n} of {goal} today"), { n: finished, goal });
+    byId("today").textContent = format(gettext("{n} of {goal} dialogues today"), { n: finished, goal });
   }
 
   /** Report turns that have waited for a while. */
@@ -118,6 +122,7 @@ export class Workbench {
       this.candidates.showUnsent();
     }
     if (!this.state.isBusy) return;
+    this.conversation.show(this.state.turns, this.state.isOpen); // they are sent, or wait to be sent
     if (this.state.turns.at(-1)?.isPending) this.candidates.showUnsent();
     if (isVolatile()) showVolatile();
   }
@@ -126,6 +131,8 @@ export class Workbench {
   begin({ text = "", source = null, forget = false } = {}) {
     clearTimeout(this.#aheadTimer);
     this.#aheadText = "";
+    this.#begun += 1;
+    this.#forgetTurn();
     this.activity.begin();
     this.candidates.begin(this.state.position, { isOpen: this.state.isOpen, forget });
     this.composer.load(text, source);
@@ -133,6 +140,18 @@ export class Workbench {
     this.show();
     clearTimeout(this.#unsentTimer);
     this.#unsentTimer = setTimeout(() => this.showWaiting(), navigator.onLine ? UNSENT_AFTER_MS : 0);
+  }
+
+  /** What was said of the turn before does not stand beside this one. */
+  #forgetTurn() {
+    for (const remove of this.#notes.splice(0)) remove();
+    hideNotices("conflict", "moved", "check");
+    this.keeper.drafts.isPaused = false;
+  }
+
+  /** A note that leaves by itself, with the next turn at the latest. @param {string} text  @param {Parameters<typeof toast>[1]} [options] */
+  note(text, options) {
+    this.#notes.push(toast(text, options));
   }
 
   // ---- writing -----------------------------------------------------------------------------------------------------
@@ -173,30 +192,61 @@ export class Workbench {
     showState(this);
   }
 
-  /** Show the stored dialogue; unsent turns and the text in the input stay. @param {{ quiet?: boolean }} [how] */
+  /**
+   * Show the stored dialogue; unsent turns stay, and the text in the input if it is for the turn that is written now.
+   * @param {{ quiet?: boolean }} [how]  @returns {Promise<import("./dialogue.js").FullAssignment | null>} what was adopted
+   */
   async reload({ quiet = false } = {}) {
+    const begun = this.#begun;
     try {
-      this.adopt(await call("GET", `/assignments/${this.state.id}/`));
-      if (!quiet) toast(syncedMessage());
+      const full = await call("GET", `/assignments/${this.state.id}/`);
+      if (begun !== this.#begun) return null;
+      const words = this.adopt(full);
+      if (words) this.keeper.moveOn(words);
+      else if (!quiet) this.note(syncedMessage());
+      return full;
     } catch (error) {
       if (!isPassing(error) && !isSignedOut(error)) showError(error);
+      return null;
     }
   }
 
-  /** @param {import("./dialogue.js").FullAssignment} full */
+  /** Look whether another device has written meanwhile. Words that are not saved yet find out when they are saved. */
+  async lookAgain() {
+    const { state, keeper } = this;
+    if (document.hidden || !navigator.onLine || state.isBusy) return;
+    if (keeper.drafts.isDirty && !keeper.drafts.isPaused) return;
+    if ((await outbox.items(state.id)).length === 0) await this.reload({ quiet: true });
+  }
+
+  /**
+   * @param {import("./dialogue.js").FullAssignment} full
+   * @returns {import("../shared/drafts.js").Words | null} what was in the input, if another turn is written now
+   */
   adopt(full) {
     const { state, composer, candidates, keeper } = this;
-    const { position } = state;
+    const left = keeper.words();
     state.replaceTurns(full.dialogue.utterances);
     this.updateAssignment(full);
-    if (state.position !== position) this.begin({ text: composer.field.value, forget: true });
+    const isMoved = state.position !== left.position;
+    if (isMoved) this.begin({ forget: true });
     candidates.receive(full.request);
+    const isUnsaved = composer.text !== "" && keeper.drafts.isDirty;
     const { text, source } = keeper.wordsOf(full.draft);
-    if (!composer.text && text) composer.load(text, source);
+    const isNewer = (full.draft?.version ?? 0) > keeper.drafts.version;
+    if (text && (!composer.text || (isNewer && !isUnsaved))) composer.load(text, source);
     candidates.mark(composer.source);
     this.show();
-    if (full.draft)
+    if (full.draft && !isUnsaved)
       keeper.adoptVersion(full.draft.version, { position: full.draft.position, text: full.draft.text, source });
+    return isMoved ? left : null;
+  }
+
+  /** After something that the person did on this page. @param {import("./dialogue.js").FullAssignment} full */
+  adoptOwn(full) {
+    const left = this.adopt(full);
+    if (left) this.keeper.leaveBehind(left);
+    return left;
   }
 
   /** Take up a dialogue that was given back, finished or lost. @param {"resume" | "take-back"} how */
@@ -213,9 +263,17 @@ export class Workbench {
     }
   }
 
+  /** Clear the input; after a tap or click, offer to undo it, because a touch screen has no key for that. @param {MouseEvent} event */
+  #clear({ detail: isPointed }) {
+    const run = this.composer.clear();
+    if (!run || !isPointed) return;
+    const action = { label: gettext("Undo"), run };
+    import("../shared/toast.js").then(({ toast }) => toast(gettext("Cleared."), { action })).catch(showError);
+  }
+
   #finish() {
     if (!this.composer.text) void this.#leave("finish");
-    else this.composer.show(gettext("There are unsent words in the input. Submit or clear them, then finish."));
+    else this.composer.show(gettext("The input still holds unsent text. Submit or clear it, then finish."));
   }
 
   #explainTooEarly() {
@@ -237,8 +295,9 @@ export class Workbench {
       void this.sender.submit();
     });
     buttons.undo.addEventListener("click", () => void this.sender.undo());
-    buttons.clear.addEventListener("click", () => closePopover() || this.composer.clear());
-    buttons.finish.addEventListener("click", () => this.#finish());
+    buttons.clear.addEventListener("click", (event) => closePopover() || this.#clear(event));
+    const isTooEarly = () => buttons.finish.getAttribute("aria-disabled") === "true";
+    buttons.finish.addEventListener("click", () => (isTooEarly() ? this.#explainTooEarly() : this.#finish()));
     byId("too-early").addEventListener("click", () => this.#explainTooEarly());
     for (const control of document.querySelectorAll("[data-leaving]")) {
       control.addEventListener("click", () => {
@@ -256,8 +315,9 @@ export class Workbench {
     addEventListener("online", () => {
       hideNotices("connection");
       this.showWaiting();
-      if (!this.state.isBusy && this.candidates.areUnknown) void this.reload({ quiet: true });
+      void this.lookAgain();
     });
+    document.addEventListener("visibilitychange", () => void this.lookAgain());
     this.sender.listen();
     fitToKeyboard();
   }
@@ -287,9 +347,11 @@ export class Workbench {
       state.turns = state.turns.slice(0, position);
       if (turn) state.turns.push(storedTurn(turn, position));
     }
-    for (const { kind, id, position, text } of items.filter((item) => !item.problem)) {
+    for (const { kind, id, position, text, sent } of items.filter((item) => !item.problem)) {
+      state.items.add(id);
       state.turns = state.turns.slice(0, position);
       if (kind === "turn") state.turns.push(pendingTurn(position, text, id));
+      else state.undone.add(String(sent.turn_id));
     }
   }
 
@@ -319,6 +381,7 @@ async function renewLease(bench) {
   activity.inputs = 0;
   try {
     if (isActive) bench.updateAssignment(await call("POST", `/assignments/${state.id}/renew/`, {}));
+    if (state.assignment.utterance_count !== state.position) void bench.lookAgain();
   } catch (error) {
     if (error instanceof Problem && !isPassing(error) && !isSignedOut(error))
       showNotice("refused", { tone: "bad", text: error.message, remedy: error.remedy, actions: waysOut(bench) });

@@ -59,7 +59,7 @@ export class JudgementSender {
   listen() {
     outbox.listen((event) => {
       if (event.kind === "waiting") {
-        if (this.state.unsent.size > 0) this.#showWaiting(event.signedOut);
+        if (this.state.unsent.size > 0) void this.#showWaiting(event.signedOut);
       } else if (event.item.lane !== this.state.lane || event.item.owner !== owner) return;
       else if (event.kind === "stored") void this.#onStored(event.item, event.answer);
       else if (event.kind === "refused") void this.onRefused(event.item);
@@ -147,30 +147,32 @@ export class JudgementSender {
   /** @param {unknown} error */
   showError(error) {
     if (error instanceof Problem) this.#showProblem(error);
-    else this.#showWaiting(isSignedOut(error));
+    else void this.#showWaiting(isSignedOut(error));
   }
 
   /** @param {{ code: string, message: string, remedy: string }} problem */
   #showProblem({ code, message, remedy }) {
-    const toBatch = { label: gettext("To the batch"), run: () => location.assign(this.state.urls.batch) };
+    const toBatch = { label: gettext("Open the batch"), run: () => location.assign(this.state.urls.batch) };
     showNotice("refused", {
       tone: "warn",
-      text: message || gettext("That did not work. Nothing was changed."),
+      text: message || gettext("That did not work. Nothing was changed; try again."),
       remedy,
       actions: code === "not_in_review" ? [toBatch] : [],
     });
   }
 
   /** Report that there is no connection, or that the person is signed out. @param {boolean} isOut */
-  #showWaiting(isOut) {
-    const signIn = { label: gettext("Sign in"), run: () => window.open(this.state.urls.login, "_blank", "noopener") };
+  async #showWaiting(isOut) {
+    if (isOut) {
+      const { signedOutNotice } = await import("../shared/signed_out.js");
+      const open = (/** @type {string} */ url) => window.open(url, "_blank", "noopener");
+      showNotice("network", await signedOutNotice(this.state.urls.login, open));
+      return;
+    }
     showNotice("network", {
       tone: "warn",
-      text: isOut ? gettext("You are signed out.") : gettext("No connection."),
-      remedy: isOut
-        ? gettext("Sign in again, also in another tab: what waits here is sent then.")
-        : gettext("What you judged is kept in this browser and sent when the connection is back."),
-      actions: isOut ? [signIn] : [],
+      text: gettext("No connection."),
+      remedy: gettext("What you judged is kept in this browser and sent when the connection is back."),
     });
   }
 }

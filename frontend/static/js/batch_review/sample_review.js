@@ -117,6 +117,7 @@ export class SampleReview {
       answers,
       isOpen,
       differences,
+      checked: this.state.checked,
       spread: differences.length > 0 ? this.#createSpread(item, differences) : null,
     });
   }
@@ -153,7 +154,7 @@ export class SampleReview {
     const { answers } = this.questions;
     const missing = this.#missingPath(answers);
     if (missing) {
-      this.questions.goTo(missing, gettext("This has to be answered first."));
+      this.questions.goTo(missing, gettext("Please answer this question."));
       return;
     }
     if (state.isReasonNeeded && item.label && !this.#isJustified(answers, item.label)) return;
@@ -166,8 +167,9 @@ export class SampleReview {
   /** @param {Answers} answers  @returns {string | undefined} */
   #missingPath(answers) {
     const { checked } = this.state;
-    if (!checked) return this.questions.missing().at(0)?.path;
-    return answers.dialogue[checked] === undefined ? checked : undefined;
+    if (checked && answers.dialogue[checked] !== undefined) return undefined;
+    // The checked question may show only after the answer to another one.
+    return this.questions.missing().at(0)?.path ?? (checked || undefined);
   }
 
   /** Whether a correction differs from the label and says why. @param {Answers} answers  @param {Answers} label */
@@ -221,7 +223,7 @@ export class SampleReview {
     if (state.stage === "sent" || (state.stage === "answer" && this.questions.undo())) return;
     this.#keepDraft();
     const before = state.judgedBefore;
-    if (before === undefined) showNotice("back", { tone: "", text: gettext("You have judged nothing before this.") });
+    if (before === undefined) showNotice("back", { tone: "", text: gettext("There is no earlier judgement.") });
     else await this.#revisit(before);
   }
 

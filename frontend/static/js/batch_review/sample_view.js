@@ -32,7 +32,7 @@ export class SampleView {
     const question = state.questionOf(Number(Object.keys(state.schemas).at(-1)), state.checked);
     const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
     byId("checked").textContent = question
-      ? format(gettext("This sample checks: {question}"), { question: question.text[language] })
+      ? format(gettext("Only this question is checked: {question}"), { question: question.text[language] })
       : gettext("This sample checks every compared answer.");
   }
 
@@ -90,6 +90,10 @@ export class SampleView {
   showLabel(item) {
     const label = item.label ? this.state.checkedText(item, item.label) : "";
     this.showVerdict("", format(gettext("Label: {label}"), { label }), "");
+    if (this.state.isBlind && item.judgement)
+      partOf("comparison", "later").textContent = gettext(
+        "You have seen the label, so your first judgement counts. What you write now is shown beside it.",
+      );
   }
 
   /** The controller's judgement against the label. @param {Item} item */
@@ -110,9 +114,11 @@ export class SampleView {
   /** What the controller said after the label was shown. @param {Item} item  @param {GivenAnswers | null} later */
   #showLater(item, later) {
     const words = later && this.state.checked ? this.state.checkedText(item, later.answers) : "";
-    const text = words ? format(gettext("You changed it to {words} later. The first look counts."), { words }) : "";
+    const text = words
+      ? format(gettext("You changed it to {words} later. The first judgement counts."), { words })
+      : "";
     partOf("comparison", "later").textContent =
-      later && !words ? gettext("You changed your answers later. The first look counts.") : text;
+      later && !words ? gettext("You changed your answers later. The first judgement counts.") : text;
   }
 
   /** @param {string} text */
@@ -145,7 +151,7 @@ export class SampleView {
 
 /** @param {number} n  dialogues that other controllers hold */
 function describeLeft(n) {
-  if (n === 0) return gettext("What is left is your own work, or others judge it.");
+  if (n === 0) return gettext("The other dialogues are your own work, or other controllers are judging them.");
   const message = ngettext(
     "{n} more is with another controller now; in a few minutes it may be free.",
     "{n} more are with other controllers now; in a few minutes they may be free.",
@@ -169,9 +175,16 @@ const MOST_NAMED = 2; // classes whose limits a sentence names
 /** @type {Record<string, string>} */
 const LOOKS = { r: "right", w: "wrong", R: "right theirs", W: "wrong theirs", o: "own" };
 const decimals = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 1 });
+const tenths = new Intl.NumberFormat(document.documentElement.lang, {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
 const list = new Intl.ListFormat(document.documentElement.lang, { type: "conjunction" });
-const formatPercent = (/** @type {number | null} */ share) =>
-  share === null ? "–" : `${decimals.format(share * 100)} %`;
+const formatPercent = (/** @type {number} */ share) => `${decimals.format(share * 100)}\u00a0%`;
+
+/** An estimate, as the page of the batch writes it. @param {number | null} share */
+const formatEstimate = (share) => (share === null ? "–" : `${tenths.format(share * 100)}\u00a0%`);
+const formatInterval = (/** @type {Estimate} */ { low, high }) => `${formatEstimate(low)} – ${formatEstimate(high)}`;
 
 /** What one cell of the strip stands for: one dialogue, or several where there are thousands. @param {string} part */
 function signOfCells(part) {
@@ -202,11 +215,13 @@ function describeOutlook(sampleProgress, nameClass) {
   const { decision, judged, sample, spare } = sampleProgress;
   const isWhole = judged === sample;
   if (decision === "accept")
-    return isWhole ? gettext("The sample passes.") : gettext("It passes, whatever is found in the rest.");
-  if (decision === "return") return isWhole ? gettext("The sample does not pass.") : gettext("It can no longer pass.");
+    return isWhole ? gettext("The sample passes.") : gettext("The sample passes, whatever is found in the rest.");
+  if (decision === "return")
+    return isWhole ? gettext("The sample does not pass.") : gettext("The sample can no longer pass.");
   if (spare === null) return gettext("Both verdicts are possible.");
-  if (spare >= sample - judged) return gettext("Both verdicts are possible: a class can still fall short.");
-  if (spare <= 0) return gettext("Both verdicts are possible: nothing more may be wrong.");
+  if (spare >= sample - judged)
+    return gettext("Both verdicts are possible: a class can still have too many wrong labels.");
+  if (spare <= 0) return gettext("Accepted if every label left is right; returned with the first wrong one.");
   const limits = describeLimits(sampleProgress, spare, nameClass);
   const message = limits
     ? ngettext(
@@ -256,22 +271,32 @@ function drawSampleProgress({ sample_progress: sampleProgress, left }, nameClass
   progressPart("outlook").dataset.decision = decision;
   progressPart("needed").textContent = describeNeeded(sampleProgress);
   progressPart("failing").hidden = failing.length === 0;
-  const names = list.format(failing.map(nameClass));
-  progressPart("failing").textContent = format(gettext("Below the accuracy needed: {names}"), { names });
+  progressPart("failing").textContent = describeFailing(sampleProgress, nameClass);
   const table = /** @type {HTMLTableElement} */ (byId("sample-progress").querySelector("table"));
   table.hidden = classes.every(({ label }) => !nameClass(label));
   table.tBodies[0].replaceChildren(...classes.map((row) => createClassRow(row, nameClass(row.label))));
   byId("stop").hidden = decision === "open" || left === 0 || judged === sample;
 }
 
+/**
+ * @param {SampleProgress} sampleProgress
+ * @param {(label: string) => string} nameClass
+ */
+function describeFailing({ failing, needed_by_class }, nameClass) {
+  const names = list.format(failing.map((label) => format(gettext("“{name}”"), { name: nameClass(label) })));
+  const message = ngettext("Class {names} is below {share}.", "The classes {names} are below {share}.", failing.length);
+  return format(message, { names, share: formatPercent(needed_by_class ?? 0) });
+}
+
 /** @param {SampleProgress} sampleProgress */
-function drawAccuracy({ judged, right, value, low, high }) {
-  const interval = format(gettext("95 % interval {low} to {high}"), {
-    low: formatPercent(low),
-    high: formatPercent(high),
+function drawAccuracy(sampleProgress) {
+  const { judged, right, value } = sampleProgress;
+  const interval = format(gettext("{level} interval {interval}"), {
+    level: formatPercent(0.95),
+    interval: formatInterval(sampleProgress),
   });
   progressPart("accuracy").textContent =
-    judged > 0 && value !== null ? formatPercent(value) : gettext("Nothing is judged yet");
+    judged > 0 && value !== null ? formatEstimate(value) : gettext("Nothing is judged yet");
   progressPart("accuracy").toggleAttribute("data-figure", judged > 0);
   progressPart("judged").textContent = judged > 0 ? `${right} / ${judged}` : "";
   progressPart("interval").textContent = judged > 0 ? interval : "";
@@ -283,17 +308,18 @@ function describeNeeded({ needed, needed_by_class }) {
     needed_by_class === null
       ? gettext("Needed: {overall} of all")
       : gettext("Needed: {overall} of all, {classes} of every class");
-  return format(message, { overall: formatPercent(needed), classes: formatPercent(needed_by_class) });
+  return format(message, { overall: formatPercent(needed), classes: formatPercent(needed_by_class ?? 0) });
 }
 
 /** @param {Class} tally  @param {string} name */
-function createClassRow({ judged, right, value, low, high }, name) {
+function createClassRow(tally, name) {
+  const { judged, right, value } = tally;
   const row = createElement("tr");
   const head = createElement("th", "", name);
-  const share = createElement("td", "num", judged > 0 ? formatPercent(value) : "–");
+  const share = createElement("td", "num", judged > 0 ? formatEstimate(value) : "–");
   head.scope = "row";
   head.dir = "auto";
-  if (judged > 0) share.append(createElement("span", "muted", ` ${formatPercent(low)} – ${formatPercent(high)}`));
+  if (judged > 0) share.append(createElement("span", "muted", ` ${formatInterval(tally)}`));
   row.append(head, createElement("td", "num", judged > 0 ? `${right} / ${judged}` : "–"), share);
   return row;
 }

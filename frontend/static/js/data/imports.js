@@ -3,7 +3,8 @@
  * Looks into a chosen file before it is sent (its format, its first dialogue), and shows how much of it is sent.
  * Without this module the form works as it is: the server guesses the format.
  */
-import { format } from "../shared/page.js";
+import { csrfToken } from "../shared/api.js";
+import { createElement, format, joinSentences } from "../shared/page.js";
 
 const HEAD_BYTES = 64 * 1024;
 const WHOLE_BYTES = 5 * 1024 * 1024; // of an Excel or JSON file, which is read whole up to this size
@@ -11,17 +12,28 @@ const WHOLE_BYTES = 5 * 1024 * 1024; // of an Excel or JSON file, which is read 
 const form = /** @type {HTMLFormElement} */ (document.getElementById("import"));
 const file = /** @type {HTMLInputElement} */ (form.elements.namedItem("file"));
 const formatField = /** @type {HTMLSelectElement} */ (form.elements.namedItem("format"));
-const token = /** @type {HTMLInputElement} */ (form.elements.namedItem("csrfmiddlewaretoken"));
+// A study's form has none.
+const languageField = /** @type {HTMLSelectElement | null} */ (form.elements.namedItem("language"));
 const preview = /** @type {HTMLElement} */ (document.getElementById("import-preview"));
 const problem = /** @type {HTMLElement} */ (form.querySelector("[data-problem]"));
 const progress = /** @type {HTMLElement} */ (form.querySelector("[data-progress]"));
 const stop = /** @type {HTMLButtonElement} */ (form.querySelector("[data-stop]"));
 const submit = /** @type {HTMLButtonElement} */ (form.querySelector("[type=submit]"));
 
-/** @param {string} words  shown in the form; "" hides the problem */
-function showProblem(words) {
+/**
+ * @param {string} words  shown in the form; "" hides the problem
+ * @param {{ label: string, run: () => void }[]} [actions]
+ */
+function showProblem(words, actions = []) {
   problem.hidden = !words;
-  if (problem.lastElementChild) problem.lastElementChild.textContent = words;
+  const line = /** @type {HTMLElement} */ (problem.querySelector("p"));
+  line.textContent = words;
+  for (const { label, run } of actions) {
+    const button = createElement("button", "button", label);
+    button.setAttribute("type", "button");
+    button.addEventListener("click", run);
+    line.append(" ", button);
+  }
 }
 
 function isTooLarge() {
@@ -33,7 +45,7 @@ function isTooLarge() {
 function isRefused() {
   const refused = preview.querySelector("[data-refused]")?.getAttribute("data-refused");
   const stops = new FormData(form).get("on_error") === "stop";
-  return refused === "all" || (refused === "first" && stops);
+  return refused === "all" || (refused === "some" && stops);
 }
 
 function updateSubmit() {
@@ -67,13 +79,14 @@ async function previewFile(paths = []) {
     ["size", String(chosen.size)],
     ...paths,
     ["format", formatField.value],
+    ["language", languageField?.value ?? ""],
   ]);
   const isExcel = chosen.name.toLowerCase().endsWith(".xlsx");
   const isReadWhole = isExcel || chosen.size <= WHOLE_BYTES;
   const answer = await fetch(`${form.dataset.previewUrl}?${query}`, {
     method: "POST",
     body: chosen.slice(0, isReadWhole ? WHOLE_BYTES : HEAD_BYTES),
-    headers: { "X-CSRFToken": token.value, "Content-Type": "application/octet-stream" },
+    headers: { "X-CSRFToken": csrfToken(), "Content-Type": "application/octet-stream" },
   }).catch(() => null);
   // The preview is a help: if it fails the import itself says what is wrong.
   if (!answer?.ok || answer.redirected) return;
@@ -129,12 +142,32 @@ function onAnswer(request) {
     return;
   }
   showSending(false);
-  const signedOut = request.responseURL.includes("/accounts/");
-  showProblem(
-    content?.detail
-      ? `${content.detail} ${content.remedy ?? ""}`
-      : ((signedOut ? form.dataset.signedOut : form.dataset.unreachable) ?? ""),
-  );
+  const reason = content?.detail ? joinSentences(content.detail, content.remedy) : "";
+  showFailure(request, reason);
+}
+
+/**
+ * Says at once why the server refused the file, or that nobody is signed in or the server is away.
+ *
+ * @param {XMLHttpRequest} request  @param {string} reason  "" if the server gave none
+ */
+function showFailure(request, reason) {
+  const { status, responseURL } = request;
+  const isSignedOut = [401, 403].includes(status) || responseURL.includes("/accounts/");
+  showProblem(reason || (isSignedOut ? form.dataset.signedOut : form.dataset.unreachable) || "");
+  // Another person may not see the project: for them it does not exist.
+  if (isSignedOut || status === 404) void showOtherPerson();
+}
+
+/** Says who is signed in now, if it is another person; what the form says stays if the server cannot tell. */
+async function showOtherPerson() {
+  try {
+    const { otherPersonNotice } = await import("../shared/signed_out.js");
+    const other = await otherPersonNotice();
+    if (other) showProblem(joinSentences(other.text, other.remedy), other.actions);
+  } catch {
+    // The server cannot be reached any more.
+  }
 }
 
 /** fetch() cannot tell how much was sent; XMLHttpRequest can. @param {SubmitEvent} event */
@@ -156,6 +189,7 @@ function send(event) {
 
 file.addEventListener("change", () => previewFile());
 formatField.addEventListener("change", () => previewFile());
+languageField?.addEventListener("change", () => previewFile(chosenPaths()));
 preview.addEventListener("input", () => {
   isTyped = true;
 });

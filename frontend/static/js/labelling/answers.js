@@ -6,7 +6,7 @@
 import { call, uuid } from "../shared/api.js";
 import { Drafts, LABELS } from "../shared/drafts.js";
 import * as outbox from "../shared/outbox.js";
-import { isVolatile } from "../shared/outbox_store.js";
+import { hasCopy, isVolatile } from "../shared/outbox_store.js";
 import { byId, gettext } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
 import { isOpen, loadingReason } from "./queue.js";
@@ -22,7 +22,7 @@ import { showUnsentCount } from "./view.js";
 
 const UNSENT_AFTER_MS = 1500;
 const OPENING_CHARACTERS = 80;
-const CHOOSE_FIRST = gettext("Not submitted: choose which answers count first.");
+const CHOOSE_FIRST = gettext("Not submitted: first choose which answers count.");
 
 // ---- the draft ------------------------------------------------------------------------------------------------------
 
@@ -90,7 +90,7 @@ export class Editor {
         onState: (state) => view.showDraftState(states[state]),
         onConflict: (theirs) => this.#offerChoice(theirs),
         onOther: () => void this.#loadOtherDraft(),
-        onSignedOut: () => notices.showSignedOut(),
+        onSignedOut: () => void notices.showSignedOut(),
       },
       LABELS,
     );
@@ -101,10 +101,12 @@ export class Editor {
     const local = this.drafts?.local();
     this.bench.activity.begin(local?.activity);
     const stored = draft && LABELS.fingerprint(draft) ? draft : null;
-    if (!local || (!local.dirty && stored))
+    const isNewer = stored && (!local || stored.version > local.version); // a page from the cache has an older one
+    if (!local || (!local.dirty && stored && stored.version >= local.version))
       return stored ?? submission ?? { answers: { dialogue: {}, utterances: {} }, note: "" };
-    const isConflict = stored && local.version !== stored.version && LABELS.content(stored) !== LABELS.content(local);
-    if (isConflict && this.drafts) {
+    if (!this.drafts) return local;
+    if (stored && !isNewer) this.drafts.version = local.version;
+    else if (stored && LABELS.content(stored) !== LABELS.content(local)) {
       this.drafts.isPaused = true;
       this.#offerChoice(stored);
     }
@@ -130,7 +132,7 @@ export class Editor {
       text: gettext("The answers to this dialogue were changed in another tab or on another device."),
       actions: [
         choice(gettext("Keep these"), () => mine?.keepMine(theirs.version)),
-        choice(gettext("Take the ones there"), () => {
+        choice(gettext("Use the other answers"), () => {
           if (this.drafts === mine) this.#load(theirs);
         }),
       ],
@@ -161,6 +163,8 @@ export class Editor {
 export class Sender {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #submitLater;
+  /** What is shown was sent as the page went away. */
+  isLeft = false;
 
   /** @param {import("./workbench.js").Workbench} bench */
   constructor(bench) {
@@ -173,8 +177,7 @@ export class Sender {
     const { state, bench } = this;
     const { current } = state;
     // While the schema of the next dialogue is on its way, the one that was sent is still shown.
-    const isSent = state.submitted.some(({ task }) => task === current);
-    if (!current || isSent || !isOpen(current.assignment)) return;
+    if (!current || state.isSubmitted(current) || !isOpen(current.assignment)) return;
     const [missing] = bench.questions.missing();
     if (bench.editor.isUndecided) toast(CHOOSE_FIRST);
     else if (missing) this.#askFor(missing.path);
@@ -189,6 +192,23 @@ export class Sender {
     this.bench.view.countDown();
   }
 
+  /**
+   * The person leaves while a submission waits for its time: it was confirmed, so from now on it waits in the outbox.
+   * @param {{ isLast?: boolean }} [how]  isLast: the page goes away, nothing is shown next
+   */
+  sendPending({ isLast = false } = {}) {
+    const { state, bench } = this;
+    const { current } = state;
+    if (!state.isSubmitPending || !current || bench.editor.isUndecided || bench.questions.missing().length > 0) return;
+    const dueAt = Date.now() + state.secondsLeft * 1000;
+    if (!isLast) return this.#send(current, dueAt);
+    this.isLeft = true;
+    this.cancel();
+    const labels = bench.editor.read();
+    if (isUnchanged(current, labels)) bench.editor.close({ forget: true });
+    else this.#enqueue(current, this.#createItem(current, labels, dueAt), labels);
+  }
+
   /** @param {string} path  of an answer that is missing */
   #askFor(path) {
     const { questions } = this.bench;
@@ -197,7 +217,7 @@ export class Sender {
     const isUndecided = isConfirming && questions.valueAt(path) !== undefined;
     const problem = isUndecided
       ? gettext("Keep your answer or take the other one first.")
-      : gettext("This has to be answered first.");
+      : gettext("Please answer this question.");
     questions.goTo(path, problem);
   }
 
@@ -206,15 +226,15 @@ export class Sender {
     clearTimeout(this.#submitLater);
     if (!this.state.isSubmitPending) return;
     this.state.isSubmitPending = false;
-    this.bench.view.showSubmit();
+    this.bench.view.showPending();
     if (reason) byId("live").textContent = reason;
     this.bench.view.showDraftState(reason);
   }
 
   // ---- sending -----------------------------------------------------------------------------------------------------
 
-  /** @param {Task} task */
-  #send(task) {
+  /** @param {Task} task  @param {number} [madeAt]  later if its time is not over yet */
+  #send(task, madeAt = Date.now()) {
     const { state, bench } = this;
     const labels = bench.editor.read();
     if (isUnchanged(task, labels)) {
@@ -222,30 +242,43 @@ export class Sender {
       bench.skipCurrent();
       return;
     }
-    const item = this.#createItem(task, labels);
-    const { drafts } = bench.editor;
-    if (drafts) drafts.isPaused = true; // until the outbox has the answers, this browser's copy keeps them
+    const item = this.#createItem(task, labels, madeAt);
     const next = bench.queue.takeNext();
     if (state.ahead.length === 0) Object.assign(item.sent, { next_claim: bench.queue.claimId() });
     state.addSubmitted({ task, item: item.id, ...labels });
-    if (!task.isRevision) state.count(1);
+    if (!task.isRevision) state.count(1, task.assignment.id);
     this.cancel();
+    this.#enqueue(task, item, labels);
     this.#showAfter(next);
-    outbox.enqueue(item).then(
-      () => drafts?.end({ forget: true }),
-      (error) => this.#onNotKept(task, item.id, labels, error),
-    );
     setTimeout(() => void this.showWaiting(), navigator.onLine ? UNSENT_AFTER_MS : 0);
   }
 
-  /** @param {Task} task  @param {Labels} labels */
-  #createItem({ assignment }, labels) {
+  /**
+   * The draft ends once the outbox has the answers, even if the page closes before they are on disk: a draft that stays
+   * would later hide newer answers.
+   * @param {Task} task  @param {outbox.NewItem} item  @param {Labels} labels
+   */
+  #enqueue(task, item, labels) {
+    const { drafts } = this.bench.editor;
+    if (drafts) drafts.isPaused = true;
+    const stored = outbox.enqueue(item);
+    const isCopied = hasCopy(item.id);
+    const endDraft = () => drafts?.end({ forget: true });
+    if (isCopied) endDraft();
+    stored.then(
+      () => isCopied || endDraft(), // not twice: the dialogue may be open again, with a draft of its own
+      (error) => void this.#onNotKept(task, item.id, labels, error),
+    );
+  }
+
+  /** @param {Task} task  @param {Labels} labels  @param {number} madeAt */
+  #createItem({ assignment }, labels, madeAt) {
     const id = uuid();
     return {
       ...{ id, kind: "labels", lane: this.state.lane, assignment: assignment.id, position: 0, url: location.pathname },
       text: openingOf(assignment),
       sent: { id, schema: assignment.schema, ...labels, ...this.bench.activity.report() },
-      made_at: Date.now(),
+      made_at: madeAt,
     };
   }
 
@@ -260,9 +293,10 @@ export class Sender {
   }
 
   /** The outbox could not keep the item. @param {Task} task  @param {string} item  @param {Labels} labels  @param {unknown} error */
-  #onNotKept(task, item, labels, error) {
+  async #onNotKept(task, item, labels, error) {
     this.state.submitted = this.state.submitted.filter((submitted) => submitted.item !== item);
-    void this.bench.show(task, labels);
+    await this.bench.show(task, labels);
+    this.bench.editor.keepDraft();
     this.bench.notices.showError(error, "volatile");
   }
 
@@ -288,6 +322,7 @@ export class Sender {
       this.cancel(gettext("Not submitted."));
       return;
     }
+    await bench.shown();
     if (state.current && bench.questions.undo()) return;
     const last = state.submitted.pop();
     if (last) await this.#takeBack(last);
@@ -299,9 +334,9 @@ export class Sender {
     const { bench, state } = this;
     const before = state.current;
     const isUnsent = await outbox.withdraw(item);
-    if (isUnsent && !task.isRevision && !isRefused) state.count(-1);
+    if (isUnsent && !task.isRevision && !isRefused) state.count(-1, task.assignment.id);
     // If the other was never stored, the time floor of this one starts again after it.
-    if (before) bench.queue.putBack(isUnsent ? { ...before, dueAt: null } : before);
+    if (before && before !== task) bench.queue.putBack(isUnsent ? { ...before, dueAt: null } : before);
     if (!isUnsent) task.assignment = { ...task.assignment, state: "submitted" };
     await bench.show({ ...task, isRevision: task.isRevision || !isUnsent }, { answers, note });
     bench.editor.keepDraft();

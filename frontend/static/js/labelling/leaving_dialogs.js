@@ -1,8 +1,9 @@
 // @ts-check
 /** Leaving a dialogue, and coming back to one: skip, save for later, give back, previous submissions. Loaded on need. */
 import { call, Problem } from "../shared/api.js";
-import { byId, clock, cloneTemplate, format, gettext } from "../shared/page.js";
+import { byId, clock, cloneTemplate, format, gettext, joinSentences } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
+import { loseAssignment } from "./queue.js";
 
 /**
  * @typedef {import("./queue.js").Answers} Answers
@@ -12,7 +13,7 @@ import { toast } from "../shared/toast.js";
 
 /** @param {unknown} error */
 function explainError(error) {
-  if (error instanceof Problem) return `${error.message} ${error.remedy}`;
+  if (error instanceof Problem) return joinSentences(error.message, error.remedy);
   return gettext("This needs the connection. Try again when it is back.");
 }
 
@@ -20,7 +21,9 @@ function explainError(error) {
 export async function save({ state, editor }) {
   if (!state.current) return;
   await editor.drafts?.finish(); // answers that arrive later would take the dialogue up again
-  await call("POST", `/assignments/${state.current.assignment.id}/save/`, {});
+  const { id } = state.current.assignment;
+  await call("POST", `/assignments/${id}/save/`, {});
+  await loseAssignment(state, id);
   location.assign(state.urls.queue);
 }
 
@@ -37,6 +40,7 @@ export function skip(bench) {
 export function giveBack(bench) {
   askForReason(bench, "giveBack", async (id, reason) => {
     await call("POST", `/labelling/${id}/skip/`, { reason });
+    await loseAssignment(bench.state, id);
     return () => location.assign(bench.state.urls.queue);
   });
 }
@@ -131,6 +135,7 @@ function createRow(bench, sheet, submission) {
   part("opening").textContent = submission.opening || `#${submission.dialogue}`;
   part("answers").textContent = describeAnswers(bench, submission.answers);
   part("revision").textContent = format(gettext("revision {n}"), { n: submission.revision });
+  part("revision").hidden = submission.revision === 1;
   part("time").textContent = clock(submission.stored_at);
   /** @type {HTMLElement} */ (row.querySelector("button")).onclick = async () => {
     try {
@@ -144,14 +149,14 @@ function createRow(bench, sheet, submission) {
   return row;
 }
 
-/** The answers about a dialogue as text. @param {Workbench} bench  @param {Answers} answers */
+/** The answers about a dialogue as text, each after the key of its question. @param {Workbench} bench  @param {Answers} answers */
 function describeAnswers({ state, questions }, answers) {
   const content = [...state.schemas.values()].at(-1);
   const texts = Object.entries(answers.dialogue).flatMap(([key, value]) => {
     const options = content?.questions.find((question) => question.key === key)?.options ?? [];
     const textOf = (/** @type {number | string} */ chosen) =>
       options.find((option) => option.value === chosen)?.text[questions.language.code] ?? String(chosen);
-    return [value].flat().map(textOf);
+    return [`${key}: ${[value].flat().map(textOf).join(", ")}`];
   });
   return texts.join(" · ");
 }

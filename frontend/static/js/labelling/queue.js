@@ -20,14 +20,14 @@ import { gettext } from "../shared/page.js";
  *   draft: { answers: Answers, note: string, version: number } | null, submission: Submission | null,
  *   is_decided: boolean, others: { answers: Answers, note: string }[], differences: string[] }} Assignment
  *   as the API gives it; claim: the id of the claim that brought it, set by Queue
- * @typedef {{ assignment: Assignment, dueAt: number | null, isRevision: boolean }} Task
- *   dueAt: when the time floor is over, by this page's clock; null: not shown yet
+ * @typedef {{ assignment: Assignment, dueAt: number | null, isRevision: boolean, isGone?: boolean }} Task
+ *   dueAt: when the time floor is over, by this page's clock; null: not shown yet; isGone: the server took it away
  * @typedef {{ code: string, message: string, remedy: string, details?: Record<string, any> }} EmptyReason
  * @typedef {{ task: Task, item: string, answers: Answers, note: string, isRefused?: boolean }} SubmittedTask
  *   item: its id in the outbox
  * @typedef {{ project: string, made_at: number, assignment: Assignment | null,
- *   schema: { version: number, content: Content } | null, today: { finished: number, goal: number }, done: number,
- *   of: number, files: string[], urls: { bench: string, next: string, queue: string, login: string } }} PageData
+ *   schema: { version: number, content: Content } | null, today: { finished: number, goal: number }, done: number, to_confirm: number[],
+ *   most_to_confirm: number, of: number, files: string[], urls: { bench: string, next: string, queue: string, login: string } }} PageData
  */
 
 const SUBMITTED_KEPT = 50;
@@ -35,6 +35,7 @@ const FLOOR_MARGIN_MS = 150;
 const ASK_AGAIN_MS = 5000;
 const SOONEST_RENEWAL_MS = 20_000;
 const LATEST_RENEWAL_MS = 300_000;
+const OVER = ["submitted", "released"]; // states of assignments that a repeated claim may return
 const CACHE = "lapidary"; // emptied when the person signs out
 
 export class State {
@@ -46,6 +47,8 @@ export class State {
   spare = [];
   /** @type {SubmittedTask[]} what was submitted on this page, the last one at the end */
   submitted = [];
+  /** @type {Set<number>} assignments whose first submission is counted here, but not by the server yet */
+  #counted = new Set();
   /** @type {EmptyReason | null} why nothing more came */
   emptyReason = null;
   /** Submit was pressed before the time floor was over. */
@@ -102,15 +105,33 @@ export class State {
     this.submitted = [...this.submitted.slice(-SUBMITTED_KEPT), submitted];
   }
 
+  /** Whether it was sent: it is still shown while the schema of the next dialogue is on its way. @param {Task} task */
+  isSubmitted(task) {
+    return this.submitted.some((submitted) => submitted.task === task);
+  }
+
   /** @param {string} item  its id in the outbox */
   submittedAs(item) {
     return this.submitted.find((submitted) => submitted.item === item);
   }
 
-  /** @param {1 | -1} step  one submission more or less */
-  count(step) {
+  /** One submission more or less, which the server does not know yet. @param {1 | -1} step  @param {number} id  of the assignment */
+  count(step, id) {
     this.done.n += step;
     this.today.finished += step;
+    if (step > 0) this.#counted.add(id);
+    else this.#counted.delete(id);
+  }
+
+  /**
+   * What the server counts once a submission is stored. A page from the cache began with older numbers.
+   * @param {number} id  of the assignment  @param {{ finished: number, goal: number }} today
+   */
+  onCounted(id, { finished, goal }) {
+    this.#counted.delete(id);
+    const now = finished + this.#counted.size;
+    this.done.n += Math.max(0, now - this.today.finished); // less than before: another day has begun
+    this.today = { finished: now, goal };
   }
 
   /** Seconds until the current dialogue has been shown for long enough. */
@@ -191,7 +212,7 @@ export class Queue {
       const claimed = await call("POST", `/projects/${this.state.project}/labelling/claim/`, request);
       this.state.onServerAnswer();
       if (this.add(claimed, request.claim_id)) return;
-      this.#newClaim(); // that dialogue was labelled in the meantime
+      this.#newClaim(); // that dialogue was labelled or given back in the meantime
       const isNew = this.claimId() !== request.claim_id; // a full store keeps the old id
       if (!this.state.current && isNew) await this.#claim();
     } catch (error) {
@@ -211,7 +232,7 @@ export class Queue {
       state.emptyReason = { code, message, remedy, details: body };
     }
     if (state.current) return;
-    if (isSignedOut(error)) bench.notices.showSignedOut();
+    if (isSignedOut(error)) void bench.notices.showSignedOut();
     else if (isPassing(error)) this.#claimLater();
     else if (state.emptyReason) bench.showEmpty(state.emptyReason);
   }
@@ -227,7 +248,9 @@ export class Queue {
     const isNew = !state.isUnanswered;
     state.isUnanswered = true;
     const isUsable = (/** @type {Assignment} */ assignment) =>
-      state.schemas.has(assignment.schema) && Date.parse(assignment.lease_until) > Date.now();
+      assignment.state === "active" &&
+      state.schemas.has(assignment.schema) &&
+      Date.parse(assignment.lease_until) > Date.now();
     const usable = state.spare.filter(isUsable);
     state.spare = [];
     for (const assignment of usable) this.add(assignment, assignment.claim ?? "");
@@ -238,7 +261,7 @@ export class Queue {
 
   /** @param {Assignment | null | undefined} next  @param {string} [claim]  @returns {boolean} whether it is new here */
   add(next, claim = this.claimId()) {
-    if (!next || next.state === "submitted" || this.state.knows(next.id)) return false;
+    if (!next || OVER.includes(next.state) || this.state.knows(next.id)) return false;
     this.state.ahead.push(newTask({ ...next, claim }));
     this.keep();
     if (!this.state.current) this.showNext();
@@ -261,6 +284,7 @@ export class Queue {
 
   /** Show this dialogue again after the next one, unless it is a revision. @param {Task} task */
   putBack(task) {
+    if (this.state.isSubmitted(task)) return;
     this.bench.editor.keepDraft();
     if (!task.isRevision) this.state.ahead.unshift(task);
   }
@@ -268,7 +292,8 @@ export class Queue {
   /** Keep the dialogues for a reload without a network. */
   keep() {
     document.documentElement.dataset.ahead = String(this.state.ahead.length);
-    void keepAssignments(this.state.heldTasks().map(({ assignment }) => assignment));
+    const held = this.state.heldTasks().filter(({ isGone }) => !isGone);
+    void keepAssignments(held.map(({ assignment }) => assignment));
   }
 
   /** Claim the next dialogue at the first input, so that a person who only looks does not block dialogues. */
@@ -307,9 +332,12 @@ async function renewLease({ state, notices }, task) {
   try {
     const { lease_until, state: now } = await call("POST", `/assignments/${task.assignment.id}/renew/`, {});
     Object.assign(task.assignment, { lease_until, state: now });
+    if (task.isGone && task === state.current) notices.hide("lease");
+    task.isGone = false;
   } catch (error) {
     if (!(error instanceof Problem) || isPassing(error) || isSignedOut(error)) return;
-    if (task === state.current) notices.show("refused", { tone: "bad", text: error.message, remedy: error.remedy });
+    await loseAssignment(state, task.assignment.id);
+    if (task === state.current) notices.show("lease", { tone: "bad", text: error.message, remedy: error.remedy });
     else state.dropAhead(task.assignment.id);
   }
 }
@@ -319,18 +347,54 @@ async function renewLease({ state, notices }, task) {
 const addressOf = (/** @type {number} */ id) => `/api/v1/labelling/${id}/`;
 const openCache = async () => ("caches" in globalThis ? caches.open(CACHE).catch(() => undefined) : undefined);
 
+/** Changes run one after the other: what is forgotten must not be kept again by an earlier change. @type {Promise<unknown>} */
+let changing = Promise.resolve();
+
+/** @param {(cache: Cache) => Promise<unknown>} change */
+function changeKept(change) {
+  changing = changing.then(async () => {
+    const cache = await openCache();
+    if (cache) await change(cache).catch(() => undefined);
+  });
+  return changing;
+}
+
 /** @param {Assignment[]} assignments */
-async function keepAssignments(assignments) {
-  const cache = await openCache();
-  for (const assignment of assignments) {
-    const response = new Response(JSON.stringify(assignment));
-    await cache?.put(addressOf(assignment.id), response).catch(() => undefined);
-  }
+function keepAssignments(assignments) {
+  const answers = assignments.map((assignment) => ({ id: assignment.id, text: JSON.stringify(assignment) }));
+  return changeKept(async (cache) => {
+    for (const { id, text } of answers) await cache.put(addressOf(id), new Response(text));
+  });
 }
 
 /** @param {number} id */
-export async function forgetAssignment(id) {
-  await (await openCache())?.delete(addressOf(id));
+export const forgetAssignment = (id) => changeKept((cache) => cache.delete(addressOf(id)));
+
+/** The person no longer holds a dialogue, even if it is still shown. @param {State} state  @param {number} id */
+export function loseAssignment(state, id) {
+  for (const task of state.heldTasks()) if (task.assignment.id === id) task.isGone = true;
+  return forgetAssignment(id);
+}
+
+/**
+ * Forget what the person no longer holds: skipped or given back elsewhere, or taken away by the server. What is saved for
+ * later or submitted may be open in another tab.
+ * @param {State} state
+ */
+export async function forgetGone(state) {
+  const kept = await keptAssignments(state.project, new Set());
+  const isHere = (/** @type {number} */ id) => state.heldTasks().some(({ assignment }) => assignment.id === id);
+  const others = kept.filter((assignment) => assignment.state !== "submitted" && !isHere(assignment.id));
+  if (others.length === 0) return;
+  const held = await call("GET", `/projects/${state.project}/assignments/?state=active&state=saved`).catch(() => null);
+  if (!held || held.next) return;
+  const states = new Map(held.results.map((/** @type {Assignment} */ assignment) => [assignment.id, assignment.state]));
+  const isHeld = (/** @type {Assignment} */ { id, state: before }) =>
+    states.get(id) === "active" || (states.has(id) && before === "saved");
+  for (const { id } of others.filter((assignment) => !isHeld(assignment))) {
+    state.spare = state.spare.filter((assignment) => assignment.id !== id);
+    await forgetAssignment(id);
+  }
 }
 
 /** Kept assignments that were not submitted since. @param {string} project  @param {Set<number>} submitted  @returns {Promise<Assignment[]>} */

@@ -9,7 +9,7 @@ import { toast } from "../shared/toast.js";
 import { Form, isFormable } from "./schema_form.js";
 import { Preview } from "./schema_preview.js";
 import { ProblemList } from "./schema_problems.js";
-import { SchemaSaver, SERVER_AWAY, SIGNED_OUT, showEditorNotice } from "./schema_saving.js";
+import { hideSignedOut, SchemaSaver, SERVER_AWAY, showEditorNotice, showSignedOut } from "./schema_saving.js";
 import { toYaml } from "./schema_text.js";
 
 /**
@@ -20,6 +20,7 @@ import { toYaml } from "./schema_text.js";
 const REST_MS = 300;
 const RETRY_MS = 5000;
 const MAX_HISTORY = 100;
+const EMPTY_TEXT = toYaml({ questions: [] });
 
 /** @param {string} text */
 const hasComments = (text) => text.split("\n").some((line) => line.trimStart().startsWith("#"));
@@ -109,7 +110,7 @@ class SchemaEditor {
     try {
       checked = await call("POST", `/projects/${this.data.project}/schemas/check/`, { yaml: text || " " });
     } catch (error) {
-      if (text === this.yaml.value) this.#onUnchecked(error, origin);
+      if (text === this.yaml.value) void this.#onUnchecked(error, origin);
       return;
     }
     if (text === this.yaml.value) this.#onChecked(text, origin, checked);
@@ -118,6 +119,7 @@ class SchemaEditor {
   /** @param {string} text  @param {Origin} origin  @param {any} checked  parsed: the text as data, right or not */
   #onChecked(text, origin, { parsed, problems, content }) {
     this.#checkedText = text;
+    hideSignedOut();
     if (origin !== "form") this.#fillForm(parsed);
     this.#showProblems(problems);
     this.preview.show(content ?? null);
@@ -126,12 +128,12 @@ class SchemaEditor {
   }
 
   /** @param {unknown} error  @param {Origin} origin */
-  #onUnchecked(error, origin) {
+  async #onUnchecked(error, origin) {
     if (error instanceof Problem && !isPassing(error) && !isSignedOut(error)) {
       this.#showProblems([{ path: "", line: null, message: error.message, remedy: error.remedy }]);
       return;
     }
-    this.problemList.showUnchecked(isSignedOut(error) ? SIGNED_OUT : SERVER_AWAY);
+    this.problemList.showUnchecked(isSignedOut(error) ? await showSignedOut() : SERVER_AWAY);
     this.#checkLater = setTimeout(() => void this.#check(origin), RETRY_MS);
   }
 
@@ -149,8 +151,14 @@ class SchemaEditor {
 
   /** @param {SchemaProblem[]} problems */
   #showProblems(problems) {
-    this.problemList.show(problems);
-    this.form.markProblems(problems);
+    if (this.#isBlank) this.problemList.showBeginning(problems);
+    else this.problemList.show(problems);
+    this.form.markProblems(this.#isBlank ? [] : problems);
+  }
+
+  /** Whether the project has no questions, and none were written here. */
+  get #isBlank() {
+    return this.saver.savedText === EMPTY_TEXT && this.yaml.value === EMPTY_TEXT;
   }
 
   /** @param {SchemaProblem} problem */

@@ -1,6 +1,6 @@
 // @ts-check
 /** The questions as a form: every change goes into the data at once, and problems are shown beside their fields. */
-import { createElement, format, gettext } from "../shared/page.js";
+import { createElement, format, gettext, joinSentences } from "../shared/page.js";
 import { createAction, Fields, isPart, swapRows } from "./schema_fields.js";
 import { KINDS, QuestionFields, SCOPES } from "./schema_question.js";
 import { Raw } from "./schema_text.js";
@@ -82,7 +82,7 @@ export class Form {
     const field = this.fieldOf(path);
     field?.closest("li.question-form")?.classList.add("has-problem");
     if (!field || field.matches("li")) return;
-    const text = createElement("p", "field-problem", `${message} ${remedy}`.trim());
+    const text = createElement("p", "field-problem", joinSentences(message, remedy));
     text.id = `${field.id}-problem`;
     field.setAttribute("aria-invalid", "true");
     field.setAttribute("aria-describedby", text.id);

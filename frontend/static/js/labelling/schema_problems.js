@@ -1,6 +1,6 @@
 // @ts-check
 /** What is wrong with the text of a schema: the list of problems, and the lines of the text that have one. */
-import { byId, createElement, format, gettext, ngettext } from "../shared/page.js";
+import { byId, createElement, format, gettext, joinSentences, ngettext } from "../shared/page.js";
 
 /** @typedef {import("./schema_form.js").Problem} Problem */
 
@@ -15,6 +15,16 @@ export class ProblemList {
     this.yaml = yaml;
     this.onOpen = onOpen;
     yaml.addEventListener("scroll", () => this.#scrollGutter());
+  }
+
+  /** Nothing is written yet, so missing parts are not listed as problems. @param {Problem[]} problems */
+  showBeginning(problems) {
+    this.problems = problems;
+    const title = byId("problems-title");
+    title.textContent = gettext("No questions yet: add the first one, or start from a preset.");
+    title.classList.remove("is-bad", "is-good");
+    byId("problems").replaceChildren();
+    this.drawGutter();
   }
 
   /** @param {Problem[]} problems */
@@ -42,7 +52,7 @@ export class ProblemList {
     button.type = "button";
     button.append(
       createElement("b", "", line === null ? path : format(gettext("Line {n}"), { n: line })),
-      createElement("span", "", `${message} ${remedy}`.trim()),
+      createElement("span", "", joinSentences(message, remedy)),
       ...(path ? [createElement("code", "", path)] : []),
     );
     button.addEventListener("click", () => this.onOpen(problem));

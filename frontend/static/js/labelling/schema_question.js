@@ -35,6 +35,7 @@ function removeImpossible(question) {
   const { kind, scope } = question;
   if (WITH_OPTIONS.includes(kind)) question.options ??= [];
   else delete question.options;
+  if (kind !== "choices") for (const option of question.options ?? []) delete option.alone;
   if (kind !== "slider") for (const name of ["low", "high", "min", "max"]) delete question[name];
   if (kind !== "text") delete question.max_length;
   if (scope !== "utterance") delete question.speakers;
@@ -107,7 +108,7 @@ export class QuestionFields {
     if (question.scope === "utterance") body.append(fields.createSpeakers(question, path));
     body.append(createGuidelines(fields, question, path), this.#createSets(question, path));
     const isCompared = ["choice", "scale"].includes(question.kind);
-    body.append(fields.createTick(question, "agree", gettext("People are compared on it"), path, isCompared));
+    body.append(fields.createTick(question, "agree", gettext("Counts towards agreement"), path, isCompared));
     if (question.scope === "utterance" && question.kind === "choice")
       body.append(fields.createTick(question, "runs", gettext("Equal labels in a row are one nugget"), path, false));
     more.append(createElement("summary", "", gettext("Conditions, guideline and more")), body);
@@ -247,6 +248,7 @@ class OptionList {
     body.append(row);
     if (this.question.kind !== "choices")
       body.append(fields.createTick(option, "apart", gettext("Not on the scale: shown below the others"), path, false));
+    else body.append(fields.createTick(option, "alone", gettext("Excludes the others"), path, false));
     if (isOfUtterance) body.append(fields.createSpeakers(option, path));
     body.append(createGuidelines(fields, option, path), this.#createExamples(option, path));
     more.append(createElement("summary", "", gettext("More")), body);

@@ -9,7 +9,7 @@
  * @typedef {One | One[]} Value
  * @typedef {{ question: string, in: One[] } | { question: string, includes: One } | { speaker: string | string[] }
  *   | { all: Condition[] } | { any: Condition[] } | { not: Condition }} Condition
- * @typedef {{ value: One, speakers?: string[] }} Option
+ * @typedef {{ value: One, speakers?: string[], alone?: boolean }} Option
  * @typedef {{ key: string, scope: "dialogue" | "utterance", kind: "choice" | "choices" | "scale" | "slider" | "text",
  *   options?: Option[], when?: Condition, required?: boolean | Condition, speakers?: string[],
  *   sets?: { when: Condition, value: One }[], min?: number, max?: number, max_length?: number }} Question
@@ -82,10 +82,13 @@ function checked(question, raw, speaker) {
     const { min = 0, max = 100 } = question;
     return typeof raw === "number" && Number.isInteger(raw) && raw >= min && raw <= max ? raw : undefined;
   }
-  const offered = (question.options ?? []).filter((option) => isFor(option, speaker)).map(({ value }) => value);
+  const options = (question.options ?? []).filter((option) => isFor(option, speaker));
+  const offered = options.map(({ value }) => value);
   if (question.kind !== "choices") return offered.find((value) => value === raw);
   if (!Array.isArray(raw) || raw.length === 0 || !raw.every((one) => offered.includes(one))) return undefined;
-  return offered.filter((value) => raw.includes(value));
+  const chosen = options.filter(({ value }) => raw.includes(value));
+  const held = chosen.length > 1 ? chosen.filter(({ alone }) => !alone) : chosen;
+  return held.length > 0 ? held.map(({ value }) => value) : undefined;
 }
 
 export class Rules {

@@ -2,7 +2,7 @@
 /** Saving the text of a schema as a version, what happens if somebody else saved one meanwhile, and the unsaved draft. */
 import { call, isSignedOut, Problem, uuid } from "../shared/api.js";
 import { owner } from "../shared/outbox_store.js";
-import { byId, createElement, format, gettext, ngettext } from "../shared/page.js";
+import { byId, createElement, format, gettext, joinSentences, ngettext } from "../shared/page.js";
 import { toast } from "../shared/toast.js";
 import { toYaml } from "./schema_text.js";
 
@@ -15,7 +15,7 @@ import { toYaml } from "./schema_text.js";
  */
 
 const PAGE_LIMIT_MS = 20_000;
-export const SIGNED_OUT = gettext("You are signed out. Sign in in another tab, then save again; your text stays here.");
+const SIGNED_OUT = gettext("You are signed out. Sign in in another tab, then save again; your text stays here.");
 export const SERVER_AWAY = gettext(
   "The server cannot be reached; the text is kept in this browser and checked again soon.",
 );
@@ -40,6 +40,20 @@ export function showEditorNotice(cause, text, tone = "warn", actions = []) {
   if (before) before.replaceWith(box);
   else byId("notices").append(box);
   return box;
+}
+
+/** Says that nobody is signed in any more, or somebody else. Returns what it says. */
+export async function showSignedOut() {
+  const { otherPersonNotice } = await import("../shared/signed_out.js");
+  const other = await otherPersonNotice();
+  const text = other?.text ?? SIGNED_OUT;
+  showEditorNotice("signed-out", text, "warn", other?.actions);
+  return text;
+}
+
+/** The right person is signed in again. */
+export function hideSignedOut() {
+  byId("notices").querySelector('[data-cause="signed-out"]')?.remove();
 }
 
 export class SchemaSaver {
@@ -172,12 +186,12 @@ export class SchemaSaver {
   #showRefusal(error) {
     const unsaved = gettext("It is not saved; your text stays here.");
     if (error instanceof Problem && error.code === "schema_newer") this.#offerNewer(error);
-    else if (isSignedOut(error)) showEditorNotice("refused", SIGNED_OUT);
+    else if (isSignedOut(error)) void showSignedOut();
     else if (error instanceof Problem && Array.isArray(error.body.problems)) {
       this.options.onProblems(error.body.problems);
       showEditorNotice("refused", unsaved, "bad");
     } else {
-      const why = error instanceof Problem ? `${error.message} ${error.remedy}` : SERVER_AWAY;
+      const why = error instanceof Problem ? joinSentences(error.message, error.remedy) : SERVER_AWAY;
       showEditorNotice("refused", `${unsaved} ${why}`.trim(), "bad");
     }
   }
@@ -191,7 +205,7 @@ export class SchemaSaver {
 
   /** @param {Problem} problem */
   #offerNewer({ message, remedy, body: { version, sha256 } }) {
-    const text = `${message} ${remedy} ${gettext("It is not saved; your text stays here.")}`;
+    const text = joinSentences(message, remedy, gettext("It is not saved; your text stays here."));
     const box = showEditorNotice("newer", text, "warn", [
       { label: format(gettext("See version {version}"), { version }), href: this.versionUrl(version) },
       { label: gettext("Keep mine"), run: () => void this.#followVersion(version, sha256) },

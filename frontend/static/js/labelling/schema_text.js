@@ -11,7 +11,8 @@ export class Raw {
 
 const ORDER = [
   ...["key", "scope", "kind", "value", "text", "speakers", "when", "required", "sets", "agree", "runs"],
-  ...["low", "high", "min", "max", "max_length", "nugget", "counts_as", "apart", "guideline", "examples", "options"],
+  ...["low", "high", "min", "max", "max_length", "nugget", "counts_as", "apart", "alone"],
+  ...["guideline", "examples", "options"],
 ];
 const FLOWING = ["when", "required", "sets", "text", "speakers"];
 const PLAIN = /^\p{L}(?:[\p{L}\p{N} _.?!。，？！；、（）·’-]*[\p{L}\p{N}_.?!。，？！；、（）·’])?$/u;

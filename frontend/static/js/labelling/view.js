@@ -13,10 +13,10 @@ import { isOpen } from "./queue.js";
 const FLOOR_MARGIN_S = 0.15;
 /** @type {Record<string, { text: string, remedy: string }>} */
 const STATES = {
-  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Continue to resume it.") },
+  saved: { text: gettext("Saved for later, kept until {when}."), remedy: gettext("Keep answering to resume it.") },
   expired: {
     text: gettext("This dialogue was kept for you until {when}."),
-    remedy: gettext("Continue to resume it, unless somebody else has taken it."),
+    remedy: gettext("Keep answering to resume it, unless somebody else has taken it."),
   },
   released: {
     text: gettext("You gave this dialogue back."),
@@ -36,7 +36,7 @@ const STATES = {
   },
   decided: {
     text: gettext("A trainer has decided this dialogue."),
-    remedy: gettext("If you think that something is wrong, ask in its thread."),
+    remedy: gettext("If you think something is wrong, ask in the dialogue's thread."),
   },
 };
 
@@ -46,6 +46,7 @@ const wordsOf = (holder) => /** @type {HTMLElement} */ (holder.querySelector("[d
 export class View {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #tick;
+  #pendingText = "";
 
   /** @param {import("./workbench.js").Workbench} bench */
   constructor(bench) {
@@ -73,14 +74,14 @@ export class View {
     const { today, done } = this.state;
     const left = today.goal - today.finished;
     byId("stage").textContent = this.#stage();
-    byId("today").textContent =
-      left > 0 ? format(gettext("{n} left today"), { n: left }) : gettext("Today's goal is reached");
+    const leftToday = format(ngettext("{n} dialogue left today", "{n} dialogues left today", left), { n: left });
+    byId("today").textContent = left > 0 ? leftToday : gettext("Today's goal is reached");
     const progress = byId("progress");
     const bar = /** @type {HTMLProgressElement} */ (progress.querySelector("progress"));
     progress.hidden = !done.of;
     Object.assign(bar, { max: done.of || 1, value: Math.min(done.n, done.of) });
     bar.setAttribute("aria-label", gettext("Dialogues that you have labelled"));
-    wordsOf(progress).textContent = format(gettext("{n} of {of}"), {
+    wordsOf(progress).textContent = format(gettext("{n} of {of} labelled"), {
       n: done.n,
       of: done.of,
     });
@@ -93,12 +94,13 @@ export class View {
     return current?.isRevision ? gettext("Revise") : gettext("Label");
   }
 
-  /** Show how many answers are missing. */
+  /** Show how many questions are still to be answered. */
   showLeft() {
     const { current } = this.state;
     if (!current) return;
     const left = this.bench.questions.missing().length;
-    byId("task").textContent = isOpen(current.assignment) ? this.#leftText(current.assignment, left) : "";
+    const text = this.state.isSubmitPending ? this.#pendingText : this.#leftText(current.assignment, left);
+    byId("task").textContent = isOpen(current.assignment) ? text : "";
     byId("submit").toggleAttribute("data-ready", left === 0);
     this.#showCrowdedGoals();
   }
@@ -106,7 +108,8 @@ export class View {
   /** @param {Assignment} assignment  @param {number} left */
   #leftText({ stage }, left) {
     if (left === 0) return gettext("Everything is answered; you can submit.");
-    if (stage !== "confirmation") return format(ngettext("{n} answer left", "{n} answers left", left), { n: left });
+    if (stage !== "confirmation")
+      return format(ngettext("{n} question to answer", "{n} questions to answer", left), { n: left });
     const text = ngettext(
       "Somebody else answered {n} question differently: keep yours or change it.",
       "Somebody else answered {n} questions differently: keep yours or change them.",
@@ -171,7 +174,7 @@ export class View {
     const time = `${Math.floor(shown / 60)}:${String(shown % 60).padStart(2, "0")}`;
     const values = { min: current?.assignment.min_seconds, clock: time };
     floor.textContent = format(gettext("At least {min} s: {clock} left"), values);
-    if (isSubmitPending) this.showSubmit(format(gettext("Submits in {clock}"), values));
+    if (isSubmitPending) this.showPending(values);
     this.#tick = setTimeout(() => this.countDown(), Math.min(secondsLeft, secondsLeft - (shown - 1)) * 1000 + 5);
   }
 
@@ -180,10 +183,17 @@ export class View {
     byId("floor").hidden = true;
   }
 
-  /** @param {string} text */
-  showSubmit(text = gettext("Submit")) {
-    wordsOf(byId("submit")).textContent = text;
-    byId("cancel").hidden = !this.state.isSubmitPending;
+  /** Whether a submission waits for its time; the button stays as it is and where it is. @param {Record<string, unknown>} [values] */
+  showPending(values = {}) {
+    const isPending = this.state.isSubmitPending;
+    const text = isPending ? format(gettext("Submits in {clock}. To undo, press Esc."), values) : "";
+    if (isPending && this.#pendingText === "") byId("live").textContent = text; // read aloud once, not every second
+    this.#pendingText = text;
+    byId("submit").toggleAttribute("data-pending", isPending);
+    byId("cancel").hidden = !isPending;
+    for (const id of ["skip", "ask"]) document.getElementById(id)?.toggleAttribute("hidden", isPending);
+    byId("submits-when").textContent = isPending ? format(gettext("Submits in {clock}"), values) : "";
+    this.showLeft();
   }
 }
 
@@ -206,7 +216,7 @@ export function showEmptyPage(reason, isAway) {
   showActionsFor(code === "all_done" && details?.open ? "too_many_open" : code);
   emptyPagePart("title").textContent = message;
   emptyPagePart("text").textContent = remedy;
-  const freeAt = gettext("If it is not finished, the first becomes free at {when}.");
+  const freeAt = gettext("The first becomes free at {when} if it is not finished by then.");
   emptyPagePart("more").textContent = details?.until ? format(freeAt, { when: clock(details.until).slice(-5) }) : "";
   const test = byId("nothing").querySelector("a[data-offered-for=admission_needed]");
   if (test instanceof HTMLAnchorElement && details?.url) test.href = details.url;
@@ -223,7 +233,7 @@ function offlineReason() {
   return {
     code: "offline",
     message: gettext("No more dialogues are stored in this browser."),
-    remedy: gettext("The next one comes by itself when the connection is back."),
+    remedy: gettext("The next one loads when the connection is back."),
   };
 }
 
@@ -251,16 +261,23 @@ export function showUnsentCount(n) {
 
 /** @param {import("./workbench.js").Workbench} bench */
 export async function offerConfirmations(bench) {
+  const { state, data } = bench;
+  const address = `/projects/${state.project}/confirmations/?page_size=${data.most_to_confirm}`;
+  const found = await call("GET", address).catch(() => ({ results: [] }));
+  const ids = found.results.map((/** @type {{ id: number }} */ { id }) => id);
+  showConfirmations(bench, ids);
+}
+
+/** @param {import("./workbench.js").Workbench} bench  @param {number[]} ids  of the assignments to confirm */
+export function showConfirmations(bench, ids) {
   const { state, notices } = bench;
-  const found = await call("GET", `/projects/${state.project}/confirmations/`).catch(() => ({ results: [] }));
-  /** @type {{ id: number }[]} */
-  const waiting = found.results.filter((/** @type {{ id: number }} */ { id }) => id !== state.current?.assignment.id);
+  const waiting = ids.filter((id) => id !== state.current?.assignment.id);
   for (const button of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll("[data-confirm]"))) {
     const words = button.querySelector("[data-words]");
     button.hidden = waiting.length === 0;
     const n = waiting.length;
     if (words) words.textContent = format(ngettext("{n} to confirm", "{n} to confirm", n), { n });
-    button.onclick = () => void bench.reopen(waiting[0].id).catch((error) => notices.showError(error));
+    button.onclick = () => void bench.reopen(waiting[0]).catch((error) => notices.showError(error));
   }
 }
 
@@ -284,21 +301,16 @@ export class Notices {
 
   /** @param {unknown} error  @param {string} [cause] */
   showError(error, cause = "error") {
-    const failed = gettext("That did not work. Nothing was changed.");
-    if (isSignedOut(error)) this.showSignedOut();
+    const failed = gettext("That did not work. Nothing was changed; try again.");
+    if (isSignedOut(error)) void this.showSignedOut();
     else if (error instanceof Problem && !isPassing(error))
       this.show(cause, { tone: "bad", text: error.message || failed, remedy: error.remedy });
     else this.show(cause, { tone: "warn", text: gettext("No connection."), remedy: failed });
   }
 
-  showSignedOut() {
-    const login = `${this.login}?next=${encodeURIComponent(location.pathname)}`;
-    this.show("signed-out", {
-      tone: "warn",
-      text: gettext("You are signed out."),
-      remedy: gettext("Sign in again, also in another tab: what waits here is sent then."),
-      actions: [{ label: gettext("Sign in"), run: () => location.assign(login) }],
-    });
+  async showSignedOut() {
+    const { signedOutNotice } = await import("../shared/signed_out.js");
+    this.show("signed-out", await signedOutNotice(this.login));
   }
 
   showOffline() {

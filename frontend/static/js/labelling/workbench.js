@@ -13,6 +13,7 @@ import { Editor, Sender } from "./answers.js";
 import { Questions, questionCommands, wireCommands } from "./questions/questions.js";
 import {
   forgetAssignment,
+  forgetGone,
   holdLeases,
   keptAssignments,
   loadingReason,
@@ -21,7 +22,7 @@ import {
   State,
   startFloor,
 } from "./queue.js";
-import { Notices, offerConfirmations, showEmptyPage, View } from "./view.js";
+import { Notices, offerConfirmations, showConfirmations, showEmptyPage, View } from "./view.js";
 
 /**
  * @typedef {import("./answers.js").Labels} Labels
@@ -37,6 +38,8 @@ const LOADING_AFTER_MS = 400; // a claim normally takes less
 
 export class Workbench {
   activity = new Activity();
+  /** @type {Promise<void>} */
+  #showing = Promise.resolve();
 
   /** @param {PageData} data */
   constructor(data) {
@@ -59,14 +62,25 @@ export class Workbench {
   // ---- what is shown -----------------------------------------------------------------------------------------------
 
   /** @param {Task} task  @param {Labels} [labels]  in place of what lies in drafts */
-  async show(task, labels) {
+  show(task, labels) {
+    this.#showing = this.#show(task, labels);
+    return this.#showing;
+  }
+
+  /** Resolves when the dialogue that is on its way is shown, or could not be. */
+  async shown() {
+    await this.#showing.catch(() => undefined);
+  }
+
+  /** @param {Task} task  @param {Labels} [labels] */
+  async #show(task, labels) {
     const { state, view } = this;
     const { assignment } = task;
     // No await if the schema is known: callers rely on `current` right after the call.
     const schema = state.schemas.get(assignment.schema) ?? (await state.fetchSchema(assignment));
     this.sender.cancel();
     this.editor.close();
-    this.notices.hide("conflict"); // that was about the dialogue before
+    this.#forgetMessages();
     state.current = task;
     state.emptyReason = null;
     this.editor.open(task, schema, labels);
@@ -77,7 +91,6 @@ export class Workbench {
     view.showAddress(assignment);
     view.showHead();
     view.showState();
-    this.notices.hide("elsewhere");
     view.showDraftState("");
     view.countDown();
   }
@@ -87,12 +100,19 @@ export class Workbench {
     this.editor.close();
     this.state.current = null;
     this.view.stopCountDown();
-    this.notices.hide("state", "conflict", "elsewhere"); // those were about the dialogue
+    this.notices.hide("state", "goals");
+    this.#forgetMessages();
     const code = showEmptyPage(reason, this.state.isAway);
     this.view.showHead();
     void this.sender.showWaiting();
     if (code !== "loading" && code !== "offline") void offerConfirmations(this);
     history.replaceState(null, "", this.state.urls.next);
+  }
+
+  /** What was said about the dialogue before. */
+  #forgetMessages() {
+    this.notices.hide("conflict", "elsewhere", "lease", "error");
+    byId("live").textContent = "";
   }
 
   /** Leave the current dialogue without submitting it, and show another one. @param {Assignment | null} [next] */
@@ -115,6 +135,8 @@ export class Workbench {
     const { state } = this;
     if (state.current?.assignment.id === id && !labels) return;
     const assignment = await call("GET", `/labelling/${id}/`);
+    if (state.current?.assignment.id !== id) this.sender.sendPending();
+    await this.shown(); // it would replace the one that is opened here
     if (state.current && state.current.assignment.id !== id) this.queue.putBack(state.current);
     state.dropAhead(id);
     await this.show(newTask(assignment), labels);
@@ -139,7 +161,11 @@ export class Workbench {
   onSkipped(id, { next, nothing }) {
     if (nothing) this.state.emptyReason = nothing;
     if (this.state.current?.assignment.id === id) this.skipCurrent(next);
-    else this.queue.add(next);
+    else {
+      this.state.dropAhead(id);
+      void forgetAssignment(id);
+      this.queue.add(next);
+    }
   }
 
   // ---- what the person does ----------------------------------------------------------------------------------------
@@ -160,6 +186,7 @@ export class Workbench {
 
   /** @param {string} how  "skip", "save", "giveBack" or "previous" */
   async #leave(how) {
+    if (how !== "previous") this.sender.cancel(gettext("Not submitted."));
     try {
       const dialogs = await import("./leaving_dialogs.js");
       await dialogs[/** @type {"save" | "skip" | "giveBack" | "previous"} */ (how)](this);
@@ -194,7 +221,12 @@ export class Workbench {
   }
 
   #listen() {
-    addEventListener("pagehide", () => this.editor.keepDraft());
+    addEventListener("pagehide", () => {
+      this.sender.sendPending({ isLast: true });
+      this.editor.keepDraft();
+    });
+    addEventListener("pageshow", () => this.sender.isLeft && location.reload()); // the browser had kept the page
+    addEventListener(outbox.SIGNING_OUT, () => this.sender.sendPending());
     addEventListener("offline", () => this.notices.showOffline());
     addEventListener("online", () => {
       this.notices.hide("connection");
@@ -212,10 +244,12 @@ export class Workbench {
     const items = await outbox.itemsInLane(state.lane);
     const unsent = items.filter((item) => !item.problem);
     const submitted = new Set(unsent.map((item) => Number(item.assignment)));
-    const kept = await keptAssignments(state.project, submitted);
+    const sent = new Set(items.map((item) => Number(item.assignment))); // a refused one is opened from its notice
+    const kept = await keptAssignments(state.project, sent);
     if (items.length > unsent.length) void showRefused(this);
     const later = unsent.filter((item) => item.made_at > this.data.made_at);
-    for (const _id of new Set(later.map((item) => item.assignment))) state.count(1); // a page from the cache does not count them
+    // A page from the cache does not count them.
+    for (const id of new Set(later.map((item) => Number(item.assignment)))) state.count(1, id);
     const first = await this.#firstAssignment(submitted, kept);
     state.spare = kept.filter(({ id }) => id !== first?.id);
     if (first) await this.show(newTask(first));
@@ -224,6 +258,8 @@ export class Workbench {
     holdLeases(this);
     queue.claimWhenWorkBegins();
     void this.sender.showWaiting();
+    if (state.current?.assignment.stage === "label") showConfirmations(this, this.data.to_confirm);
+    void forgetGone(state);
     void outbox.keepPage(this.data.files).catch(() => undefined);
   }
 
@@ -234,16 +270,29 @@ export class Workbench {
   async #firstAssignment(submitted, kept) {
     const addressed = Number(/\/label\/(\d+)\/$/.exec(location.pathname)?.[1] ?? 0);
     const given = this.data.assignment;
+    const isOld = "fromCache" in document.documentElement.dataset; // it may have been skipped or given back since
     if (given && (!addressed || given.id === addressed) && !submitted.has(given.id)) {
       const confirmed = await confirmedSince(given.id, given.touched_at);
-      if (confirmed.length === 0) return given;
+      if (confirmed.length === 0 && !isOld) return given;
+      if (confirmed.length === 0 && !addressed) return await this.#heldAssignment(given.id, kept);
     }
     if (!addressed || submitted.has(addressed)) return null;
+    return await this.#assignmentOf(addressed, kept);
+  }
+
+  /** As the server has it, or what is kept here if it does not answer. @param {number} id  @param {Assignment[]} kept  @returns {Promise<Assignment | null>} */
+  async #assignmentOf(id, kept) {
     try {
-      return await call("GET", `/labelling/${addressed}/`);
+      return await call("GET", `/labelling/${id}/`);
     } catch {
-      return kept.find(({ id }) => id === addressed) ?? null;
+      return kept.find((assignment) => assignment.id === id) ?? null;
     }
+  }
+
+  /** Only while the person holds it. @param {number} id  @param {Assignment[]} kept */
+  async #heldAssignment(id, kept) {
+    const assignment = await this.#assignmentOf(id, kept);
+    return assignment?.state === "active" ? assignment : null;
   }
 
   async #claimFirst() {
@@ -270,7 +319,7 @@ function listenToOutbox(bench) {
 /** @param {Workbench} bench  @param {boolean} isSignedOut */
 function onWaiting({ sender, notices, queue }, isSignedOut) {
   void sender.showWaiting();
-  if (isSignedOut) notices.showSignedOut();
+  if (isSignedOut) void notices.showSignedOut();
   else queue.onUnanswered();
 }
 
@@ -281,7 +330,7 @@ function onStored(bench, item, answer) {
   const submitted = state.submittedAs(item.id);
   state.onServerAnswer();
   notices.hide("connection", "signed-out", "error");
-  Object.assign(state.today, answer.today);
+  state.onCounted(id, answer.today);
   if (submitted) updateSubmitted(submitted, answer);
   else onStoredElsewhere(bench, id, answer);
   void forgetAssignment(id);
@@ -325,7 +374,7 @@ function onRefused(bench, item) {
   const submitted = state.submittedAs(item.id);
   if (submitted && !submitted.isRefused && !submitted.task.isRevision) {
     submitted.isRefused = true;
-    state.count(-1);
+    state.count(-1, submitted.task.assignment.id);
     view.showHead();
   }
   void showRefused(bench);

@@ -54,7 +54,7 @@ form.addEventListener("submit", (event) => {
   const [first] = data.isOpen && !isRetiring ? questions.missing() : [];
   if (first) {
     event.preventDefault();
-    questions.goTo(first.path, gettext("This has to be answered first."));
+    questions.goTo(first.path, gettext("Please answer this question."));
     return;
   }
   const text = data.isOpen && !isRetiring ? firstMissingText() : undefined;

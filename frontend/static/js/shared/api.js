@@ -32,8 +32,23 @@ export function isSignedOut(error) {
 const person = document.getElementById("outbox")?.dataset.user ?? "";
 
 /** Read at every call, because signing in changes it. */
-function csrfToken() {
+export function csrfToken() {
   return /(?:^|; )csrftoken=([^;]+)/.exec(document.cookie)?.[1] ?? "";
+}
+
+const TOKEN_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/** Django masks the token of each page differently: a mask, then the masked token. @param {string} token */
+function unmask(token) {
+  if (token.length !== 64) return token;
+  const place = (/** @type {number} */ n) => TOKEN_LETTERS.indexOf(token[n]);
+  return Array.from({ length: 32 }, (_, n) => TOKEN_LETTERS.at((place(n + 32) - place(n)) % 62)).join("");
+}
+
+/** Whether somebody has signed in since the page with this token was made. @param {string} token */
+export function isStaleToken(token) {
+  const current = csrfToken();
+  return current !== "" && unmask(token) !== unmask(current);
 }
 
 /**

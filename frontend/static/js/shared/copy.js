@@ -10,15 +10,19 @@ function selectText(source) {
   getSelection()?.addRange(range);
 }
 
-document.addEventListener("click", async (event) => {
-  const button = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
-  if (!(button instanceof HTMLElement)) return;
-  const source = document.querySelector(button.dataset.copy ?? "");
-  if (!source) return;
+/** @param {Element} source  whose text is copied  @param {string} copied  the toast shown then */
+export async function copyTextOf(source, copied) {
   try {
     await navigator.clipboard.writeText(source.textContent ?? "");
-    toast(button.dataset.copied ?? "");
+    toast(copied);
   } catch {
     selectText(source);
   }
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target instanceof Element ? event.target.closest("[data-copy]") : null;
+  if (!(button instanceof HTMLElement)) return;
+  const source = document.querySelector(button.dataset.copy ?? "");
+  if (source) void copyTextOf(source, button.dataset.copied ?? "");
 });

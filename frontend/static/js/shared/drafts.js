@@ -10,6 +10,7 @@ import { owner } from "./outbox_store.js";
 /**
  * @typedef {import("../authoring/composer.js").Source} Source
  * @typedef {{ position: number, text: string, source: Source | null }} Words
+ * @typedef {{ position: number | null, text: string }} KeptWords  position: of the turn that they were written for, if known
  * @typedef {{ position: number, text: string, version: number, saved_at?: string, candidate_set?: number | null,
  *   source?: number | null }} Stored  as the server has it
  * @typedef {{ active_ms: number, idle_ms: number, trace: any[] }} Time
@@ -18,7 +19,7 @@ import { owner } from "./outbox_store.js";
  */
 
 const REST_MS = 500;
-const RETRY_MS = 5000;
+export const RETRY_MS = 5000;
 const IDLE_AFTER_MS = 30_000;
 const LONGEST_TRACE = 400;
 
@@ -65,14 +66,17 @@ function setLastSent(assignment, content) {
   }
 }
 
-/** Texts that are not stored and do not fit into the input now. @param {number} assignment  @returns {string[]} */
-export function textsSetAside(assignment) {
-  return readStored(storageKey("aside", assignment)) ?? [];
+/** Words that are not stored and do not fit into the input now. @param {number} assignment  @returns {KeptWords[]} */
+export function wordsSetAside(assignment) {
+  /** @type {(KeptWords | string)[]} */
+  const kept = readStored(storageKey("aside", assignment)) ?? [];
+  // Earlier versions kept the text only.
+  return kept.map((words) => (typeof words === "string" ? { position: null, text: words } : words));
 }
 
-/** @param {number} assignment  @param {string[]} texts */
-export function setAside(assignment, texts) {
-  writeStored(storageKey("aside", assignment), texts.length > 0 ? texts : null);
+/** @param {number} assignment  @param {KeptWords[]} words */
+export function setAside(assignment, words) {
+  writeStored(storageKey("aside", assignment), words.length > 0 ? words : null);
 }
 
 /**
@@ -120,13 +124,14 @@ export class Drafts {
   isPaused = false;
 
   #ended = new AbortController();
+  #isForgotten = false;
 
   /**
    * @param {{ assignment: number, stored: any, read: () => any, time: () => Time,
    *   onState: (state: "saved" | "local") => void, onConflict: (theirs: any) => void, onOther: () => void,
-   *   onSignedOut: () => void }} options
+   *   onPassed?: (theirs: any) => void, onSignedOut: () => void }} options
    *   stored: as the server has it, or null; read: what is there now; onOther: another device wrote, nothing was
-   *   written here
+   *   written here; onPassed: the server is at another turn; theirs: its draft, if it has one
    * @param {Kind} [kind]
    */
   constructor(options, kind = TURN) {
@@ -134,8 +139,10 @@ export class Drafts {
     this.kind = kind;
     this.version = options.stored?.version ?? 0;
     this.#known = options.stored ? kind.fingerprint(options.stored) : "";
+    /** What a person saved or found here last; "" is nothing. */
+    this.savedLast = options.stored ? kind.content(options.stored) : "";
     const { signal } = this.#ended;
-    const onHidden = () => document.hidden && this.#isDirty() && void this.#save();
+    const onHidden = () => document.hidden && this.isDirty && void this.#save();
     document.addEventListener("visibilitychange", onHidden, { signal });
     addEventListener("online", () => this.saveLater(), { signal });
   }
@@ -145,7 +152,9 @@ export class Drafts {
     this.isPaused = true;
     this.#ended.abort();
     clearTimeout(this.#timer);
-    if (forget) writeStored(storageKey("draft", this.options.assignment), null);
+    if (!forget) return;
+    this.#isForgotten = true;
+    writeStored(storageKey("draft", this.options.assignment), null);
   }
 
   /** Save what is not saved yet, then stop. */
@@ -164,13 +173,15 @@ export class Drafts {
     return this.kind.body(this.options.read());
   }
 
-  #isDirty() {
+  /** Whether there is something that the server does not have. */
+  get isDirty() {
     return this.kind.fingerprint(this.#read()) !== this.#known;
   }
 
   /** At every change. @param {{ rest?: boolean }} [how]  rest: save on the server, too, once the person rests */
   keep({ rest = true } = {}) {
-    const dirty = this.#isDirty();
+    if (this.#isForgotten) return; // what was sent must not come back as a draft
+    const dirty = this.isDirty;
     writeStored(storageKey("draft", this.options.assignment), {
       ...this.options.read(),
       version: this.version,
@@ -188,13 +199,19 @@ export class Drafts {
   /** The server has another draft now, because a turn was sent or undone. @param {number} version  @param {any} words */
   adoptVersion(version, words) {
     this.version = Math.max(this.version, version);
-    this.#known = this.kind.fingerprint(this.kind.body(words));
+    this.#setKnown(this.kind.body(words));
     this.keep();
+  }
+
+  /** @param {any} body  as the server has it */
+  #setKnown(body) {
+    this.#known = this.kind.fingerprint(body);
+    if (this.#known) this.savedLast = this.kind.content(body); // sending a turn empties its draft
   }
 
   async #save() {
     clearTimeout(this.#timer);
-    if (this.isPaused || this.#saving || !this.#isDirty()) return;
+    if (this.isPaused || this.#saving || !this.isDirty) return;
     this.#saving = true;
     let isStored = false;
     const sent = this.#read();
@@ -204,7 +221,7 @@ export class Drafts {
       const address = `/${this.kind.address}/${this.options.assignment}/draft/`;
       const stored = await call("PUT", address, { ...sent, version: this.version });
       this.version = Math.max(this.version, stored.version);
-      this.#known = this.kind.fingerprint(sent);
+      this.#setKnown(sent);
       isStored = true;
       if (!this.#ended.signal.aborted) this.options.onState("saved");
     } catch (error) {
@@ -220,12 +237,17 @@ export class Drafts {
     this.options.onState("local");
     if (isSignedOut(error)) this.options.onSignedOut();
     if (isPassing(error) || isSignedOut(error)) this.saveLater(RETRY_MS);
-    if (error instanceof Problem && error.code === "draft_conflict")
-      this.#resolveConflict(error.body.draft, sent, before);
+    if (!(error instanceof Problem)) return;
+    const theirs = error.code === "draft_conflict" ? error.body.draft : null;
+    if (!theirs && error.code !== "written_elsewhere") return;
+    if (sent.position !== this.#read().position)
+      this.saveLater(); // the page is at another turn by now
+    else if (!theirs || theirs.position !== sent.position) this.options.onPassed?.(theirs);
+    else this.#resolveConflict(theirs, sent, before);
   }
 
   /**
-   * Nobody needs to choose between some words and none, or between their own of now and of before a reload.
+   * Nobody needs to choose between some words and none, or between their own words before and after a reload.
    * @param {any} theirs  @param {any} sent  @param {string | null} before
    */
   #resolveConflict(theirs, sent, before) {

@@ -12,6 +12,7 @@
 import { createElement } from "./page.js";
 
 const APPLE = /Mac|iPhone|iPad/.test(navigator.userAgent);
+export const TOUCH = matchMedia("(hover: none) and (pointer: coarse)"); // a screen without keys
 const SETTLING_MS = 80; // Safari ends the composition before it reports the Enter that ended it
 const COMPOSING_KEYCODE = 229;
 
@@ -115,10 +116,14 @@ function pressByKey(event) {
 }
 
 /** @param {string} combination */
-function createKeyCaps(combination) {
-  const caps = keyNames(combination).map((name) => CAPS[name] ?? (name.length === 1 ? name.toUpperCase() : name));
-  return createElement("kbd", "key", caps.join(APPLE ? "" : " "));
-}
+const capsOf = (combination) =>
+  keyNames(combination).map((name) => CAPS[name] ?? (name.length === 1 ? name.toUpperCase() : name));
+
+/** Keys in a sentence: "Ctrl+Z", or "⌘Z" on a Mac. @param {string} combination */
+export const keyWords = (combination) => capsOf(combination).join(APPLE ? "" : "+");
+
+/** @param {string} combination */
+const createKeyCaps = (combination) => createElement("kbd", "key", capsOf(combination).join(APPLE ? "" : " "));
 
 /** @param {HTMLElement} control  the words of a control without its key hints */
 function labelOf(control) {

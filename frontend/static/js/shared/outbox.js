@@ -7,12 +7,11 @@
  * nothing. A refused item stays until its page has shown it. Every page sends what waits, and a badge in its header says
  * what waits for long or was refused.
  */
-import { call, isPassing, isSignedOut } from "./api.js";
+import { call, isPassing, isSignedOut, Problem } from "./api.js";
 import * as store from "./outbox_store.js";
 import { format, gettext, ngettext } from "./page.js";
 
 /**
- * @typedef {import("./api.js").Problem} Problem
  * @typedef {import("./outbox_store.js").Item} Item
  * @typedef {Omit<import("./outbox_store.js").Confirmed, "seq">} Confirmed
  * @typedef {Omit<Item, "owner" | "attempts" | "seq" | "problem">} NewItem
@@ -64,11 +63,11 @@ const KINDS = {
 const sending = {
   failures: 0,
   isSignedOut: false,
+  isOther: false, // somebody else is signed in
   nextTry: /** @type {ReturnType<typeof setTimeout> | undefined} */ (undefined),
 };
 
-/** @returns {{ hasFailed: boolean, isSignedOut: boolean }} */
-const sendingState = () => ({ hasFailed: sending.failures > 0, isSignedOut: sending.isSignedOut });
+const sendingState = () => ({ hasFailed: sending.failures > 0, ...sending });
 
 // ---- in and out ------------------------------------------------------------------------------------------------------
 
@@ -108,7 +107,7 @@ export async function remove(removed) {
 // ---- sending ---------------------------------------------------------------------------------------------------------
 
 /** Send all waiting items. */
-async function flush() {
+export async function flush() {
   clearTimeout(sending.nextTry);
   const waiting = (await items()).filter((item) => !item.problem);
   for (const lane of new Set(waiting.map(store.laneOf))) void send(lane);
@@ -131,7 +130,7 @@ async function drain(lane) {
     try {
       const answer = await call("POST", kind.address(item), kind.body(item));
       await store.settleItem(item, kind.confirmed?.(item, answer) ?? null);
-      Object.assign(sending, { failures: 0, isSignedOut: false });
+      Object.assign(sending, { failures: 0, isSignedOut: false, isOther: false });
       announce({ kind: "stored", item, answer });
     } catch (error) {
       if (isPassing(error) || isSignedOut(error)) throw error;
@@ -164,6 +163,7 @@ async function sendAgainAfter(item, seconds) {
 function retryLater(error) {
   const wait = Math.min(LONGEST_WAIT_MS, 1000 * 2 ** sending.failures) * (0.75 + Math.random() / 2);
   sending.isSignedOut = isSignedOut(error);
+  sending.isOther = error instanceof Problem && error.code === "other_person";
   sending.failures += 1;
   clearTimeout(sending.nextTry);
   sending.nextTry = setTimeout(flush, wait);
@@ -223,7 +223,7 @@ export async function keepPage(more = []) {
 }
 
 /** Signing out deletes all pages kept in this browser. */
-function forgetPages() {
+export function forgetPages() {
   if ("caches" in globalThis) void caches.delete(CACHE);
 }
 
@@ -258,7 +258,7 @@ class Badge {
     clearTimeout(this.#later);
     const unsent = await items();
     const refused = unsent.filter((item) => item.problem);
-    const { hasFailed, isSignedOut } = sendingState();
+    const { hasFailed, isSignedOut, isOther } = sendingState();
     const age = unsent.length > 0 ? Date.now() - unsent[0].made_at : 0;
     const isLate = unsent.length > 0 && (hasFailed || !navigator.onLine || age > LATE_AFTER_MS);
     this.link.hidden = refused.length === 0 && !isLate;
@@ -268,8 +268,25 @@ class Badge {
     }
     this.words.textContent = refused.length > 0 ? refusedText(refused) : waitingText(unsent, isSignedOut);
     const isLogin = refused.length === 0 && isSignedOut;
-    this.link.href = isLogin ? (this.link.dataset.login ?? "") : (refused[0] ?? unsent[0]).url;
+    const { login = "", logout = "" } = this.link.dataset;
+    const entrance = isOther ? `${logout}?next=${encodeURIComponent(login)}` : login;
+    this.link.href = isLogin ? entrance : (refused[0] ?? unsent[0]).url;
   }
+}
+
+// ---- signing out ----------------------------------------------------------------------------------------------------
+
+/** Dispatched when a person is about to sign out: pages put what waits on them into the outbox. */
+export const SIGNING_OUT = "lapidary:signing-out";
+
+/** Warn before somebody signs out while work is unsent. @param {HTMLDialogElement} dialog */
+function listenForSignOut(dialog) {
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!(form instanceof HTMLFormElement) || !form.matches("[action$='/logout/']")) return;
+    event.preventDefault();
+    import("./sign_out.js").then(({ askAndSignOut }) => askAndSignOut(dialog, form)).catch(() => form.submit());
+  });
 }
 
 function startSending() {
@@ -279,9 +296,8 @@ function startSending() {
   addEventListener("online", () => void flush());
   addEventListener("offline", () => void badge?.show());
   document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && void flush());
-  document.addEventListener("submit", (event) => {
-    if (event.target instanceof HTMLFormElement && event.target.matches("[action$='/logout/']")) forgetPages();
-  });
+  const dialog = document.getElementById("sign-out");
+  if (dialog instanceof HTMLDialogElement) listenForSignOut(dialog);
   void flush();
   void badge?.show();
 }

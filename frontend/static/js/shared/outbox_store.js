@@ -132,6 +132,15 @@ function keepCopy(item) {
   }
 }
 
+/** Whether an item that is on its way to disk survives even if the page closes now. @param {string} id */
+export function hasCopy(id) {
+  try {
+    return localStorage.getItem(COPY_PREFIX + id) !== null;
+  } catch {
+    return false;
+  }
+}
+
 /** @param {string} id */
 function removeCopy(id) {
   try {

@@ -48,12 +48,29 @@ export async function loadMessages(url) {
 
 const numbers = new Intl.NumberFormat(document.documentElement.lang || undefined);
 
-/** "{n} of {limit}" with { n: 3, limit: 7000 } is "3 of 7,000". @param {string} message  @param {Record<string, unknown>} values */
+const BEFORE_UNIT = /(\d) (?=(?:%|ms|s|min|h|秒|毫秒|分钟|小时)(?![A-Za-z]))/g; // as in frontend/ui/units.py
+
+/**
+ * "{n} of {limit}" with { n: 3, limit: 7000 } is "3 of 7,000". No line breaks between a number and its unit.
+ * @param {string} message  @param {Record<string, unknown>} values
+ */
 export function format(message, values) {
-  return message.replace(/\{(\w+)\}/g, (placeholder, name) => {
+  const formatted = message.replace(/\{(\w+)\}/g, (placeholder, name) => {
     const value = values[name];
     return typeof value === "number" ? numbers.format(value) : String(value ?? placeholder);
   });
+  return formatted.replace(BEFORE_UNIT, "$1\u00a0");
+}
+
+const FULL_WIDTH_END = /[。！？；：）]”*$/; // as in common/sentences.py
+
+/** Sentences one after the other; full-width marks bring their own space. @param {(string | undefined)[]} sentences */
+export function joinSentences(...sentences) {
+  let joined = "";
+  for (const text of sentences) {
+    if (text) joined += (joined && !FULL_WIDTH_END.test(joined) ? " " : "") + text;
+  }
+  return joined;
 }
 
 /** A time in the format of all pages, in the person's time zone: 2026-03-09 16:05. @param {string | Date} at */

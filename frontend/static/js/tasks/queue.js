@@ -1,7 +1,7 @@
 // @ts-check
 /** The queue: unsent items of this browser, and times in the person's time zone. */
 import { items, listen } from "../shared/outbox.js";
-import { clock } from "../shared/page.js";
+import { clock, joinSentences } from "../shared/page.js";
 
 const section = document.getElementById("waiting");
 
@@ -31,7 +31,7 @@ function createRow({ text, url, problem }) {
   link.href = url;
   link.textContent = section?.dataset.openLabel ?? "";
   line.append(words, state, link);
-  if (problem) line.append(createProblemNote(`${problem.message} ${problem.remedy}`));
+  if (problem) line.append(createProblemNote(joinSentences(problem.message, problem.remedy)));
   return line;
 }
 

@@ -46,6 +46,8 @@ def options(rng: Random, kind: str, scope: str) -> list[dict[str, Any]]:
     for option in options:
         if scope == "utterance" and rng.random() < 0.3:
             option["speakers"] = rng.sample(SPEAKERS, rng.randint(1, 2))
+        if kind == "choices" and rng.random() < 0.2:
+            option["alone"] = True
         if rng.random() < 0.2:
             option["guideline"] = text(rng)
             option["examples"] = [text(rng), text(rng)]

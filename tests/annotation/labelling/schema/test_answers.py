@@ -54,6 +54,22 @@ def test_several_reasons_are_stored_in_the_order_of_the_schema_and_once() -> Non
     assert answers["dialogue"]["reasons_0"] == ["no_answer", "other"]
 
 
+@pytest.mark.parametrize("key, quality", [("reasons_1", 1), ("reasons_0", 0)])
+def test_no_reason_excludes_the_others(key: str, quality: int) -> None:
+    other = "incomplete" if quality else "no_answer"
+    given = {"verify": 0, "quality": quality}
+    assert problems(preset("diqad"), {**given, key: ["none", other]}) == [(key, "not_alone")]
+    assert problems(preset("diqad"), {**given, key: ["none"]}) == []
+
+
+def test_a_draft_keeps_the_reasons_beside_none() -> None:
+    """Both may be in a draft from a version in which they did not exclude each other."""
+    sent = {"dialogue": {"quality": 0, "reasons_0": ["none", "no_answer"]}, "utterances": {}}
+    answers, found = check_answers(preset("diqad"), sent, [], complete=False)
+    assert answers["dialogue"]["reasons_0"] == ["no_answer"]
+    assert [problem.message for problem in found] == ["“none” cannot be combined with other options."]
+
+
 def test_incoherence_sets_informativeness_and_safety() -> None:
     sent = {"dialogue": {"engagingness": 1}, "utterances": {"1": {"coherence": 0, "informativeness": 2}}}
     answers, problems = check_answers(

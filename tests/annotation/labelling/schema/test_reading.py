@@ -155,6 +155,14 @@ def test_an_option_may_stand_apart_from_the_scale() -> None:
     assert only_problem(question(options=[option(1, apart="yes")])) == "questions[0].options[0].apart"
 
 
+def test_an_option_may_exclude_the_others_where_several_can_be_chosen() -> None:
+    options = [option(1), option("none", alone=True)]
+    schema = read_schema({"questions": [question(kind="choices", options=options)]})
+    assert [each.alone for each in schema.questions[0].options] == [False, True]
+    assert [each.get("alone") for each in schema.content["questions"][0]["options"]] == [None, True]
+    assert only_problem(question(options=options)) == "questions[0].options[1].alone"
+
+
 def nested(depth: int) -> dict[str, Any]:
     return {"not": nested(depth - 1)} if depth > 1 else dict(IN_Q)
 

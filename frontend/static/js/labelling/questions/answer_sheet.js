@@ -8,7 +8,7 @@ import { Rules } from "../schema_rules.js";
 /**
  * @typedef {{ en: string, zh: string }} Text
  * @typedef {{ value: number | string, text: Text, key?: string, speakers?: string[], guideline?: Text, examples?: Text[],
- *   nugget?: string, apart?: boolean }} Option  apart: not on the scale of the others
+ *   nugget?: string, apart?: boolean, alone?: boolean }} Option  apart: not on the scale of the others; alone: excludes the others
  * @typedef {{ key: string, scope: "dialogue" | "utterance", kind: "choice" | "choices" | "scale" | "slider" | "text",
  *   text: Text, options?: Option[], required?: any, speakers?: string[], runs?: boolean, guideline?: Text,
  *   low?: Text, high?: Text, min?: number, max?: number, max_length?: number }} Question
@@ -22,9 +22,9 @@ import { Rules } from "../schema_rules.js";
  * @typedef {{ answers: Answers, note: string }} OtherAnswers  somebody else's, nameless
  * @typedef {{ words: string, by: string, value: Value | null }} PersonsAnswer  an answer, in words too, and who gave it
  * @typedef {{ schema: Content, utterances: Utterance[], lang?: string, answers?: Answers, differences?: string[],
- *   others?: OtherAnswers[], spread?: Record<string, PersonsAnswer[]> | null, isOpen?: boolean }} Exercise
+ *   others?: OtherAnswers[], spread?: Record<string, PersonsAnswer[]> | null, isOpen?: boolean, checked?: string }} Exercise
  *   differences: paths that people answered differently; spread: by differing path who answered what, for a trainer who
- *   decides
+ *   decides; checked: the path of the only answer that counts, "" if all do
  */
 
 const DIGITS = "123456789";
@@ -53,6 +53,7 @@ export class AnswerSheet {
   /** @param {Exercise} exercise */
   constructor(exercise) {
     const { schema, utterances, answers, differences = [], others = [], spread = null, isOpen = true } = exercise;
+    this.checked = exercise.checked ?? "";
     this.schema = schema;
     this.utterances = utterances;
     this.others = others;
@@ -217,6 +218,14 @@ export class AnswerSheet {
     return this.differing.has(slot.path);
   }
 
+  /** Whose answer is shown beside ours: where people differ, and where they gave another reason. @param {Slot} slot */
+  otherAnswers(slot) {
+    if (this.spread) return undefined;
+    if (this.differs(slot)) return this.others[0];
+    const mine = JSON.stringify(this.givenValue(slot));
+    return this.others.find(({ answers }) => ![undefined, mine].includes(JSON.stringify(this.valueIn(answers, slot))));
+  }
+
   /** Whether a differing answer was kept or changed. @param {Slot} slot */
   isDecided(slot) {
     return this.spread ? this.valueAt(slot.path) !== undefined : this.#decided.has(slot.path);
@@ -227,10 +236,21 @@ export class AnswerSheet {
     return this.differs(slot) ? this.isDecided(slot) : this.valueAt(slot.path) !== undefined;
   }
 
+  /** Whether another answer is the only one that counts. @param {Slot} slot */
+  isUnchecked(slot) {
+    return this.checked !== "" && slot.path !== this.checked;
+  }
+
   /** Whether a required answer is missing. @param {Slot} slot */
   isMissing(slot) {
+    if (this.#isPassedOver(slot)) return false;
     const isDemanded = this.differs(slot) && !this.spread;
     return !this.isAnswered(slot) && (isDemanded || this.isRequired(slot));
+  }
+
+  /** An unchecked question is not asked, unless the checked one shows only after its answer. @param {Slot} slot */
+  #isPassedOver(slot) {
+    return this.isUnchecked(slot) && this.slotAt(this.checked)?.isShown === true;
   }
 
   /** @returns {Slot[]} what has to be answered and is not */
@@ -249,6 +269,7 @@ export class AnswerSheet {
   /** If people confirm or a trainer decides, only what differs is asked; an optional text only on request. @param {Slot} slot */
   #isWorthAsking(slot) {
     if (this.isMissing(slot)) return true;
+    if (this.#isPassedOver(slot)) return false;
     return slot.question.kind !== "text" && (this.differing.size === 0 || this.differs(slot));
   }
 
@@ -275,7 +296,9 @@ function keysForOptions(options) {
  */
 export function toggleOption(slot, chosen, value) {
   const before = Array.isArray(chosen) ? chosen : [];
-  const after = before.includes(value) ? before.filter((other) => other !== value) : [...before, value];
+  const isAlone = (/** @type {number | string} */ one) => slot.options.some((it) => it.value === one && it.alone);
+  const others = before.filter((other) => other !== value && !isAlone(other) && !isAlone(value));
+  const after = before.includes(value) ? before.filter((other) => other !== value) : [...others, value];
   const ordered = slot.options.map((option) => option.value).filter((option) => after.includes(option));
   return ordered.length > 0 ? ordered : undefined;
 }

@@ -8,7 +8,7 @@
  */
 import { AnswerSheet, crowdedGoals, toggleOption } from "./answer_sheet.js";
 import { QuestionKeys } from "./question_keys.js";
-import { QuestionsView } from "./questions_view.js";
+import { QuestionsView, speakerName } from "./questions_view.js";
 import { PAGE_LANGUAGE } from "./slot_view.js";
 
 /**
@@ -85,17 +85,18 @@ export class Questions {
     this.#view.paintAll();
   }
 
-  /** Speakers with more goal nuggets than are counted. @returns {{ speaker: string, n: number }[]} */
+  /** Names of speakers with more goal nuggets than are counted. @returns {{ speaker: string, n: number }[]} */
   crowdedGoals() {
     const { schema, utterances } = this.sheet;
     const keys = schema.questions.filter(({ runs }) => runs).map(({ key }) => key);
-    return keys.flatMap((key) =>
+    const goals = keys.flatMap((key) =>
       crowdedGoals(utterances, (position) => {
         const label = this.sheet.utteranceValue(position, key);
         const options = label === undefined ? [] : (this.sheet.slotAt(`${position}/${key}`)?.options ?? []);
         return options.find(({ value }) => value === label);
       }),
     );
+    return goals.map(({ speaker, n }) => ({ speaker: speakerName(speaker, this.language), n }));
   }
 
   // ---- answering ---------------------------------------------------------------------------------------------------
@@ -136,8 +137,9 @@ export class Questions {
 
   /** Take the other person's answer. @param {Slot | null} [slot] */
   takeTheirs(slot = this.#active) {
-    if (!slot || !this.sheet.differs(slot) || this.sheet.spread) return;
-    this.answer(slot, this.sheet.valueIn(this.sheet.others[0].answers, slot));
+    const theirs = slot && this.sheet.otherAnswers(slot);
+    if (!theirs) return;
+    this.answer(slot, this.sheet.valueIn(theirs.answers, slot));
     this.goOn(slot);
   }
 

@@ -82,6 +82,7 @@ export class QuestionsView {
   }
 
   paintAll() {
+    hideProblem();
     for (const slot of this.#sheet.slots) paintSlot(this.questions, slot, this.#slot(slot));
     for (const position of this.#rows.keys()) this.#drawNuggets(position);
     this.#showLegend();
@@ -97,6 +98,7 @@ export class QuestionsView {
   repaintAfter(slot, change) {
     const before = new Map(this.#sheet.affectedBy(slot.position).map((other) => [other, this.#print(other)]));
     change();
+    hideProblem();
     for (const [other, print] of before)
       if (other === slot || this.#print(other) !== print) paintSlot(this.questions, other, this.#slot(other));
     this.#showLegend();
@@ -152,7 +154,7 @@ export class QuestionsView {
     if (!view) return;
     view.home.removeAttribute("data-active");
     this.hideGuideline(slot);
-    for (const problem of document.querySelectorAll(".question-problem")) problem.remove();
+    hideProblem();
     if (slot.position === null) return;
     this.#rows[slot.position].removeAttribute("aria-current");
     view.control?.remove();
@@ -181,7 +183,7 @@ export class QuestionsView {
   showProblem(slot, problem) {
     const { control, home } = this.#slot(slot);
     const place = control ?? home;
-    place.querySelector(":scope > .question-problem")?.remove();
+    hideProblem();
     if (!problem) return;
     const alert = createElement("p", "question-problem", problem);
     alert.setAttribute("role", "alert");
@@ -210,6 +212,11 @@ export class QuestionsView {
     control?.querySelector(".guide")?.remove();
     control?.querySelector(".guide-button")?.setAttribute("aria-expanded", "false");
   }
+}
+
+/** What was wrong with an answer; only the active question says it, until the answer changes. */
+function hideProblem() {
+  document.querySelector(".question-problem")?.remove();
 }
 
 /** What the brackets beside the utterances mean: each word once, with its colour and its codes. @param {Option[]} options  @param {import("./slot_view.js").Language} language */
@@ -249,13 +256,13 @@ function createNotes(notes, language) {
  */
 function drawUtterances(list, utterances, lang, language) {
   const [first] = utterances;
-  const longest = utterances.reduce((most, { speaker }) => Math.max(most, speaker.length), 1);
+  const longest = utterances.reduce((most, { speaker }) => Math.max(most, widthOf(speakerName(speaker, language))), 1);
   list.style.setProperty("--speaker", `${Math.min(longest + 1, LONGEST_SPEAKER_CH)}ch`);
   const rows = utterances.map((utterance, position) => {
     const row = createElement("li", utterance.speaker === first.speaker ? "turn" : "turn other");
     const main = createElement("div", "turn-main");
     main.append(createText(utterance, lang, language));
-    row.append(createSpeaker(utterance), main);
+    row.append(createSpeaker(utterance, language), main);
     row.dataset.position = String(position);
     return row;
   });
@@ -263,10 +270,34 @@ function drawUtterances(list, utterances, lang, language) {
   return rows;
 }
 
-/** @param {Utterance} utterance */
-function createSpeaker({ speaker, time }) {
-  const label = createElement("span", "turn-speaker clip", speaker);
-  label.title = [speaker, time].filter(Boolean).join(" · ");
+/** Roles that many data sets have, in the reader's language; other names as they are. @param {string} speaker  @param {Language} language */
+export function speakerName(speaker, { pgettext }) {
+  switch (speaker) {
+    case "user":
+      return pgettext("speaker", "user");
+    case "assistant":
+      return pgettext("speaker", "assistant");
+    case "customer":
+      return pgettext("speaker", "customer");
+    case "helpdesk":
+      return pgettext("speaker", "helpdesk");
+    case "bot":
+      return pgettext("speaker", "bot");
+    case "bot (context)":
+      return pgettext("speaker", "bot (context)");
+    default:
+      return speaker;
+  }
+}
+
+/** In letters; a Chinese character is as wide as two. @param {string} name */
+const widthOf = (name) => name.replace(/\p{Script=Han}/gu, "xx").length;
+
+/** @param {Utterance} utterance  @param {Language} language */
+function createSpeaker({ speaker, time }, language) {
+  const name = speakerName(speaker, language);
+  const label = createElement("span", "turn-speaker clip", name);
+  label.title = [name, time].filter(Boolean).join(" · ");
   label.dir = "auto";
   return label;
 }

@@ -1,5 +1,6 @@
 // @ts-check
 /** One question on the page: its frame, where its answer is read, and where it is given. */
+import { TOUCH } from "../../shared/keys.js";
 import { createButton, createElement, createKeyCap, format, PAGE_MESSAGES } from "../../shared/page.js";
 
 /**
@@ -15,8 +16,6 @@ import { createButton, createElement, createKeyCap, format, PAGE_MESSAGES } from
  * The language in which questions are drawn: the page's own, or the other one in the preview of a schema.
  * @typedef {import("../../shared/page.js").Messages & { code: "en" | "zh" }} Language
  */
-
-const TOUCH = matchMedia("(hover: none) and (pointer: coarse)"); // a screen without keys
 
 /** @type {Language} */
 export const PAGE_LANGUAGE = {
@@ -92,17 +91,16 @@ export function createControl(questions, slot) {
     const chips = slot.position === null ? null : control.querySelector(".options:not(.as-columns, .as-rows)");
     (chips ?? control).append(createGuidelineButton(questions, slot)); // in the panel it stands beside the question
   }
-  if (sheet.differs(slot) && !sheet.spread) control.append(createTheirAnswer(questions, slot));
+  if (sheet.otherAnswers(slot)) control.append(createTheirAnswer(questions, slot));
   return control;
 }
 
 /** @param {Questions} questions  @param {Slot} slot */
 function createGuidelineButton(questions, slot) {
-  const button = createButton("button quiet guide-button", questions.language.gettext("Guide"), () => {
+  const button = createKeyButton("button quiet guide-button", questions.language.gettext("Guide"), "g", () => {
     questions.activate(slot);
     questions.toggleGuideline();
   });
-  button.append(createKeyCap("g"));
   button.setAttribute("aria-expanded", "false");
   return button;
 }
@@ -113,7 +111,7 @@ function createTheirAnswer(questions, slot) {
   const texts = sheet.others.map(({ answers }) => answerText(slot.question, sheet.valueIn(answers, slot), language));
   return createOtherAnswer(texts.join(" · "), language, {
     take: () => questions.takeTheirs(slot),
-    keep: () => questions.keepMine(slot),
+    keep: sheet.differs(slot) ? () => questions.keepMine(slot) : undefined,
   });
 }
 
@@ -126,6 +124,7 @@ export function paintSlot(questions, slot, view) {
   view.home.hidden = !slot.isShown;
   view.home.toggleAttribute("data-answered", value !== undefined);
   view.home.toggleAttribute("data-fixed", slot.isFixed);
+  view.home.toggleAttribute("data-unchecked", sheet.isUnchecked(slot));
   view.home.toggleAttribute("data-differs", sheet.differs(slot) && !sheet.isDecided(slot));
   if (slot.position === null) view.face.textContent = describeState(questions, slot, value);
   else paintChip(questions, slot, /** @type {HTMLButtonElement} */ (view.face), value);
@@ -177,6 +176,7 @@ function describeState(questions, slot, value) {
   const { sheet, language } = questions;
   if (sheet.differs(slot)) return differenceText(questions, slot);
   if (slot.isFixed) return language.gettext("follows from the other answers");
+  if (sheet.isUnchecked(slot)) return language.gettext("not checked");
   if (value !== undefined || !sheet.isOpen) return "";
   if (!slot.isShown || !sheet.isRequired(slot)) return language.gettext("optional");
   if (slot.question.kind !== "choices") return "";
@@ -366,20 +366,23 @@ function createExplanation({ guideline, examples = [] }, language) {
 // ---- answers of others ----------------------------------------------------------------------------------------------
 
 /**
- * The other answer, with buttons to take it or to keep one's own.
- * @param {string} text  @param {Language} language
- * @param {{ take: () => void, keep: () => void }} actions
+ * The other answer, with buttons to take it and, where people are compared, to keep one's own.
+ * @param {string} text  @param {Language} language  @param {{ take: () => void, keep?: () => void }} actions
  */
 function createOtherAnswer(text, language, { take, keep }) {
   const row = createElement("div", "theirs");
   const answer = createElement("p");
   answer.append(createElement("b", "", language.gettext("The other answer:")), " ", text);
-  const takeButton = createButton("button", language.gettext("Take it"), take);
-  const keepButton = createButton("button", language.gettext("Keep mine"), keep);
-  takeButton.append(createKeyCap("t"));
-  keepButton.append(createKeyCap("m"));
-  row.append(answer, takeButton, keepButton);
+  row.append(answer, createKeyButton("button", language.gettext("Take it"), "t", take));
+  if (keep) row.append(createKeyButton("button", language.gettext("Keep mine"), "m", keep));
   return row;
+}
+
+/** @param {string} className  @param {string} label  @param {string} key  @param {() => void} action */
+function createKeyButton(className, label, key, action) {
+  const button = createButton(className, label, action);
+  button.append(createKeyCap(key));
+  return button;
 }
 
 /** Who answered what. @param {PersonsAnswer[]} answers  @returns {HTMLElement[]} a list, or nothing */
