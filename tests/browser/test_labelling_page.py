@@ -7,7 +7,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from accounts.models import User
-from benchmarks.labelling_page import MAX_COLD_BYTES, MAX_COLD_REQUESTS
+from benchmarks.labelling_page import KEYS, MAX_COLD_BYTES, MAX_COLD_REQUESTS, submit
 from benchmarks.page import cold_weight
 from tests.browser.bench import OFF_CENTRE
 from tests.browser.conftest import SignedIn
@@ -23,6 +23,16 @@ def test_a_cold_page_is_light(preset: str, mara: User, signs_in: SignedIn) -> No
     weight = cold_weight(page, f"/p/{project.slug}/label/")
     assert weight["cold_requests"] <= MAX_COLD_REQUESTS, weight
     assert weight["cold_bytes"] <= MAX_COLD_BYTES, weight
+
+
+@pytest.mark.parametrize("preset", KEYS)
+def test_the_keys_of_the_benchmark_answer_every_question(preset: str, mara: User, signs_in: SignedIn) -> None:
+    project = planned(preset, mara, count=4, utterances=20)
+    page = signs_in(annotator("ann", project))
+    cold_weight(page, f"/p/{project.slug}/label/")
+    page.keyboard.press("Shift")  # work begins: the next dialogue is claimed
+    for _ in range(2):
+        assert submit(page, KEYS[preset]) > 0
 
 
 def violations(page: Page) -> str:
