@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 ROUNDS = 7
 WAIT_FOR_CANDIDATES = 120.0  # seconds
-SETTLE = 90.0  # seconds
+SETTLE = 360.0  # seconds; a worker starts in it, on a busy machine
 
 
 @dataclass(slots=True)

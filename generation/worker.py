@@ -62,6 +62,9 @@ Answer = CandidateResult | BackendError
 def drain(worker: str) -> int:
     """Answer requests until none is queued or the worker is asked to end; returns how many were taken."""
     cache.delete(WAKE_KEY)  # before reading the queue: a request that arrives now sends its own wake-up
+    if worker_is_ending.is_set():  # its consumer may get one more message
+        wake()
+        return 0
     taken, enough = 0, time.monotonic() + DRAIN_SECONDS
     while batch := claim_batch(worker) or _claim_from_others(worker):
         if retry_on_lost_connection(CandidateRequest.objects.filter(_ready()).exists):

@@ -23,6 +23,7 @@ TOGETHER: Final = (
     "tests/preference/data/test_hub.py",
     "tests/preference/data/test_study_exports.py",
     "tests/preference/training/assessor/",
+    "tests/preference/training/joint/test_chat_serving.py",
 )
 
 

@@ -62,12 +62,12 @@ def mail_server(*, with_password: bool = False) -> Iterator[Mailbox]:
 
 
 def _start(mailbox: Mailbox, options: dict[str, Any]) -> Controller:
-    controller = Controller(mailbox, hostname="127.0.0.1", port=mailbox.port, **options)
+    controller = Controller(mailbox, hostname="127.0.0.1", port=mailbox.port, ready_timeout=60, **options)
     controller.start()
     return controller
 
 
-def use_mail(changed: Any, url: str) -> None:
+def use_mail(changed: Any, url: str, seconds: float = 20) -> None:
     """Set what settings.py makes of EMAIL_URL. pytest-django has put its own backend there."""
     server = parse_mail_url(url)
     changed.EMAIL_URL, changed.EMAIL_BACKEND = url, server.backend
@@ -75,7 +75,7 @@ def use_mail(changed: Any, url: str) -> None:
     changed.EMAIL_HOST_USER, changed.EMAIL_HOST_PASSWORD = server.user, server.password
     changed.EMAIL_USE_SSL, changed.EMAIL_USE_TLS = server.use_ssl, server.use_tls
     changed.EMAIL_FILE_PATH = server.file_path
-    changed.EMAIL_TIMEOUT = 2
+    changed.EMAIL_TIMEOUT = seconds
 
 
 def run_sent_tasks(prefix: str) -> list[str]:

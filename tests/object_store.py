@@ -27,7 +27,7 @@ from config.storage_url import parse_storage_url, shared_storage
 
 WEED: Final = Path(sys.executable).with_name("weed")
 KEY, SECRET, BUCKET = "lapidary", "lapidary-secret", "lapidary"
-READY_SECONDS: Final = 60
+READY_SECONDS: Final = 240
 # The server's gRPC ports are 10,000 above its HTTP ports. Both lie below the ports of outgoing connections, which take
 # what is free while the server is stopped.
 LOWEST, HIGHEST = 12_000, 22_000

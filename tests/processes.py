@@ -24,10 +24,19 @@ ROOT = Path(__file__).parent.parent
 PATIENCE = 4
 
 
+_held_ports: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port for a server that is started later. It stays bound, so that nothing else gets it meanwhile.
+
+    Both sockets have SO_REUSEADDR and only the server's listens, so that the server can bind it, too.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    _held_ports.append(held)
+    return int(held.getsockname()[1])
 
 
 @contextmanager

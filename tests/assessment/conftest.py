@@ -52,10 +52,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def talks(mara: User) -> Project:
-    """A project without systems, with a short time limit, no retries that wait, and no delay."""
+    """A project without systems, with a time limit of ten seconds, no retries that wait, and no delay."""
     project = create_project(slug="talks", preset="live-assessment", actor=mara, title="Talks")
     settings = project.assessment
-    settings.signed_links, settings.reply_timeout_seconds = False, 1
+    settings.signed_links, settings.reply_timeout_seconds = False, 10
     settings.delay_ms = settings.delay_per_character_ms = 0
     settings.save()
     return project

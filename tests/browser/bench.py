@@ -57,6 +57,8 @@ class Workbench:
 
     def ready(self) -> Self:
         self.page.wait_for_selector("html[data-ready]")
+        # The field with `autofocus` gets the focus when the page is drawn.
+        self.page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => resolve()))")
         return self
 
     def reload(self) -> Self:
@@ -74,6 +76,11 @@ class Workbench:
 
     def type(self, text: str) -> Self:
         self.page.keyboard.type(text)
+        return self
+
+    def writes(self, text: str) -> Self:
+        """All at once: between two keys of a slow machine the page may save what is there."""
+        self.page.keyboard.insert_text(text)
         return self
 
     def submit(self) -> Self:
@@ -120,7 +127,7 @@ class Bench(Workbench):
 
     def saves(self, text: str) -> Bench:
         """Write, and wait until the server has the draft."""
-        self.type(text)
+        self.writes(text)
         expect(self.note).to_contain_text("draft saved")
         return self
 

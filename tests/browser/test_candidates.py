@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -16,16 +17,27 @@ from dialogues.models import Action
 from generation.models import CandidateRequest, Generator
 from jobs.models import Worker
 from tests.browser.bench import Bench, actions
-from tests.browser.conftest import SignedIn
+from tests.browser.conftest import ROUTED, SignedIn, is_quiet
 from tests.processes import Running
 
 OPENING = "My cat sheds all over the sofa."
 
 
+def suspend(group: int) -> None:
+    """Not within a transaction, whose locks would last."""
+    for _attempt in range(100):
+        os.killpg(group, signal.SIGSTOP)
+        if is_quiet():
+            return
+        os.killpg(group, signal.SIGCONT)
+        time.sleep(0.05)
+    raise AssertionError("the worker never rests")
+
+
 @pytest.fixture
 def no_worker(worker: Running) -> Iterator[Running]:
     assert worker.process is not None
-    os.killpg(worker.process.pid, signal.SIGSTOP)
+    suspend(worker.process.pid)
     Worker.objects.all().delete()
     cache.clear()
     yield worker
@@ -51,7 +63,7 @@ def test_a_missing_worker_is_reported_until_one_starts(
 def test_a_queue_that_is_away_is_reported_until_it_is_back(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, no_worker: Running
 ) -> None:
-    page = signs_in(ann)
+    page = signs_in(ann, **ROUTED)
     bench = Bench.open(page, anns_assignment)
 
     def answer_without_queue(route: Route) -> None:
@@ -79,7 +91,7 @@ def test_failed_candidates_name_cause_and_remedy_and_can_be_tried_again(
     bench = Bench.open(page, anns_assignment)
     bench.type(OPENING).submit().stored(1)
     message = page.locator("[data-message]")
-    expect(message).to_contain_text("The script says that the model fails.", timeout=20_000)
+    expect(message).to_contain_text("The script says that the model fails.")
     expect(message).to_contain_text("Try again.")
     scripted_generator.options = {}
     scripted_generator.save()
@@ -104,7 +116,7 @@ def test_a_missing_candidate_does_not_cost_the_others(
 def test_slow_candidates_show_seven_lines_and_their_state(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
 ) -> None:
-    scripted_generator.options = {"delay": 4}
+    scripted_generator.options = {"delay": 8}
     scripted_generator.save()
     anns_assignment.project.authoring.generate_ahead = False
     anns_assignment.project.authoring.save()
@@ -125,7 +137,7 @@ def test_a_new_set_is_waited_for_without_saying_that_the_first_is_here(
     bench.says_and_waits(OPENING)
     live = page.locator("[data-live]")
     expect(live).to_have_text("7 candidates are here.")
-    scripted_generator.options = {"delay": 4}
+    scripted_generator.options = {"delay": 8}
     scripted_generator.save()
     bench.press("Alt+r")
     expect(page.locator("#candidates .skeleton")).to_be_visible()
@@ -137,7 +149,9 @@ def test_a_long_wait_says_what_is_known(
 ) -> None:
     page = signs_in(ann)
     bench = Bench.open(page, anns_assignment)
-    lost = Worker.objects.create(name="lost a moment ago", queues=["gpu"])
+    lost = Worker.objects.create(
+        name="lost a moment ago", queues=["gpu"], seen_at=timezone.now() + timedelta(hours=1)
+    )
     cache.clear()
     bench.type(OPENING).submit().stored(1)
     status = page.locator("[data-status]")
@@ -154,7 +168,7 @@ def test_a_long_wait_says_what_is_known(
 def test_a_digit_before_the_candidates_waits_for_them(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, scripted_generator: Generator
 ) -> None:
-    scripted_generator.options = {"delay": 4}
+    scripted_generator.options = {"delay": 8}
     scripted_generator.save()
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.field.fill("My cat sheds everywhere.")

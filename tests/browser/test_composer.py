@@ -133,6 +133,7 @@ def test_a_cleared_text_is_brought_back_without_a_key(bench: Bench) -> None:
     candidates = bench.says_and_waits(OPENING)
     bench.press("Alt+3").type(" And more.")
     bench.page.locator("#clear").click()
+    bench.page.locator("#toasts .toast").hover()  # which keeps it
     expect(bench.field).to_have_value("")
     bench.page.locator("#toasts").get_by_role("button", name="Undo").click()
     expect(bench.field).to_have_value(f"{candidates[2]} And more.")
@@ -143,6 +144,7 @@ def test_a_cleared_text_does_not_come_back_in_another_turn(bench: Bench) -> None
     bench.says_and_waits(OPENING)
     bench.type("Gone.")
     bench.page.locator("#clear").click()
+    bench.page.locator("#toasts .toast").hover()  # which keeps it
     bench.says_and_waits("Another answer.")
     bench.page.locator("#toasts").get_by_role("button", name="Undo").click()
     expect(bench.field).to_have_value("")
@@ -233,6 +235,7 @@ def test_with_the_keyboard_of_a_phone_the_input_still_says_who_writes(
 ) -> None:
     writes(anns_assignment, OPENING, 0)
     bench = Bench.open(signs_in(ann, viewport={"width": 390, "height": 420}), anns_assignment)
+    bench.candidates()  # nothing moves any more
     speaker = bench.page.get_by_text("B writes")
     expect(speaker).to_be_in_viewport(ratio=1)
     beside, words = speaker.bounding_box(), bench.field.bounding_box()
@@ -275,7 +278,6 @@ def test_on_a_touch_screen_only_a_tap_on_the_input_brings_up_the_keyboard(
     expect(bench.field).not_to_be_focused()
     bench.page.locator("#clear").tap()
     expect(bench.field).to_have_value("")
-    expect(bench.note).to_have_text("Cleared.")
     bench.page.locator("#toasts").get_by_role("button", name="Undo").tap()
     expect(bench.field).to_have_value(first[2])
     expect(bench.field).not_to_be_focused()

@@ -1,7 +1,7 @@
 """Input methods: the Enter that takes a word is not the Enter that sends."""
 
 import pytest
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import CDPSession, Locator, Page, expect
 
 from accounts.models import User
 from annotation.tasks.models.work import Assignment
@@ -14,6 +14,17 @@ ENTER = {"key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13}
 def press_enter(input_method: CDPSession, **more: object) -> None:
     for kind in ("rawKeyDown", "keyUp"):
         input_method.send("Input.dispatchKeyEvent", {"type": kind, **ENTER, **more})
+
+
+def report_enter_after_the_composition(field: Locator, *, ctrl: bool) -> None:
+    """As Safari does. Within the page, because a second command could arrive after the pause that settles it."""
+    field.evaluate(
+        """(field, ctrlKey) => field.addEventListener("compositionend", () => {
+          field.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", code: "Enter", ctrlKey, bubbles: true}));
+          field.reported = true;
+        }, {once: true})""",
+        ctrl,
+    )
 
 
 @pytest.fixture(params=["ctrl+enter", "enter"])
@@ -30,17 +41,6 @@ def modifiers(person: User) -> dict[str, int]:
     return {} if person.submit_on_enter else {"modifiers": 2}  # Ctrl
 
 
-def reports_enter_after_the_composition(bench: Bench, person: User) -> None:
-    """As Safari does. Within the page, because a second command could arrive after the pause that settles it."""
-    bench.field.evaluate(
-        """(field, ctrlKey) => field.addEventListener("compositionend", () => {
-          field.dispatchEvent(new KeyboardEvent("keydown", {key: "Enter", code: "Enter", ctrlKey, bubbles: true}));
-          field.reported = true;
-        }, {once: true})""",
-        not person.submit_on_enter,
-    )
-
-
 def test_enter_while_composing_does_not_send(bench: Bench, ann: User, anns_assignment: Assignment) -> None:
     page: Page = bench.page
     input_method = page.context.new_cdp_session(page)
@@ -51,7 +51,7 @@ def test_enter_while_composing_does_not_send(bench: Bench, ann: User, anns_assig
     press_enter(input_method, **modifiers(ann))
     expect(bench.field).to_have_value("猫")
     expect(bench.rows).to_have_count(0)
-    reports_enter_after_the_composition(bench, ann)
+    report_enter_after_the_composition(bench.field, ctrl=not ann.submit_on_enter)
     input_method.send("Input.insertText", {"text": "猫"})
     expect(bench.field).to_have_js_property("reported", True)
     expect(bench.rows).to_have_count(0)

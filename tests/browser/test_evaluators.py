@@ -26,7 +26,7 @@ from tests.preference.labelled import labelled_project, labelled_snapshot
 from tests.preference.learning import training
 from tests.processes import Running, Stack
 
-TRAINS_MS = 150_000  # torch, on a machine that also does other work
+TRAINS_MS = 600_000  # torch, on a machine that also does other work
 TINY = "epochs=2\nhidden=16\nlayers=1\nheads=2\nvocabulary=300\nmax_length=64"
 
 

@@ -20,6 +20,7 @@ from dialogues.models import Utterance
 from frontend.ui.icons import ICONS
 from projects.models import Project
 from tests.annotation.conftest import assigned
+from tests.browser.bench import hold_first
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import (
     SPEAKERS,
@@ -36,6 +37,13 @@ from tests.processes import wait_until
 from tests.sizes import DIALOGUES_BY_KEYBOARD
 
 Eventually = Callable[[Callable[[], bool], str], None]
+IS_OUTBOX_EMPTY = """() => new Promise((resolve) => {
+  const opening = indexedDB.open("lapidary", 1);
+  opening.onsuccess = () => {
+    const count = opening.result.transaction("outbox").objectStore("outbox").count();
+    count.onsuccess = () => { opening.result.close(); resolve(count.result === 0); };
+  };
+})"""
 
 # What is pressed for a dialogue of four utterances, and what it means.
 PRESETS = {
@@ -278,31 +286,40 @@ def test_guidelines_and_examples_behind_one_key(mara: User, signs_in: SignedIn) 
     expect(bench.page.locator(".guide")).to_have_count(0)
 
 
-def test_a_submission_before_the_minimum_time_waits_and_can_be_cancelled(
-    mara: User, signs_in: SignedIn, eventually: Eventually
-) -> None:
-    project = planned("diqad", mara, count=2, min_seconds=3)
+def test_a_submission_before_the_minimum_time_can_be_cancelled(mara: User, signs_in: SignedIn) -> None:
+    project = planned("diqad", mara, count=2, min_seconds=50)
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
-    expect(bench.page.locator("#floor")).to_contain_text("At least 3 s")
-    first = bench.shown
+    expect(bench.page.locator("#floor")).to_contain_text("At least 50 s")
     bench.press("n", "2")
     button = bench.page.locator("#submit")
     before = button.bounding_box()
     bench.submit()
-    expect(bench.task).to_contain_text("Submits in 0:0")
+    expect(bench.task).to_contain_text("Submits in 0:")
     expect(bench.task).not_to_contain_text("you can submit")
     assert button.bounding_box() == before
     bench.press("Escape")
     expect(bench.task).to_have_text("Everything is answered; you can submit.")
     expect(bench.page.locator("#skip")).to_be_visible()
-    bench.submit()
-    bench.goes_on_from(first)
+    assert stored(ann) == []
+
+
+def test_a_submission_before_the_minimum_time_waits(
+    mara: User, signs_in: SignedIn, eventually: Eventually
+) -> None:
+    project = planned("diqad", mara, count=2, min_seconds=3)
+    ann = annotator("ann", project)
+    bench = LabelBench.open(signs_in(ann), project)
+    first = bench.shown
+    bench.press("n", "2").submit().goes_on_from(first)
     eventually(lambda: len(stored(ann)) == 1, "the submission, after its time")
     bench.press("n", "2").submit()  # the second has a floor of its own
     eventually(lambda: len(stored(ann)) == 2, "the second submission")
     earlier, later = stored(ann)
-    assert (later.stored_at - earlier.stored_at).total_seconds() >= 2.5
+    assert earlier.served_at is not None
+    assert later.served_at is not None
+    assert (later.served_at - earlier.served_at).total_seconds() >= 2.5
+    assert (later.stored_at - later.served_at).total_seconds() >= 2.5
 
 
 def test_undo_takes_back_answers_then_the_submission_as_a_revision(
@@ -426,12 +443,13 @@ def test_more_confirmations_than_a_page_of_the_api_are_all_counted(mara: User, s
 def test_a_submission_that_waits_for_its_time_is_sent_by_whoever_leaves(
     mara: User, signs_in: SignedIn, eventually: Eventually, leaves: str
 ) -> None:
-    project = planned("diqad", mara, count=3, min_seconds=6)
+    # Signing out asks only while the submission still waits.
+    project = planned("diqad", mara, count=3, min_seconds=20 if leaves == "sign out" else 10)
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann), project)
     first = bench.shown
     bench.press("n", "2").submit()
-    expect(bench.task).to_contain_text("Submits in 0:0")
+    expect(bench.task).to_contain_text("Submits in 0:")
     page = bench.page
     if leaves == "reload":
         bench.reload()
@@ -463,6 +481,7 @@ def test_answers_sent_by_leaving_do_not_hide_newer_ones(
     bench.page.locator(".bar-project a").click()
     bench.page.wait_for_url("**/queue/")
     wait_until(lambda: len(stored(ann)) == 1, 20, "the submission, after its time")
+    wait_until(lambda: bool(bench.page.evaluate(IS_OUTBOX_EMPTY)), 10, "the answer to the page")
     newer = {"dialogue": {"verify": 1, "quality": 2}, "utterances": {}}
     sent = SentLabels(id=uuid4(), schema=1, answers=newer, note="On the phone.")
     submit_labels(annotator=ann, assignment_id=first, sent=sent)
@@ -521,9 +540,13 @@ def test_skip_pressed_twice_leaves_one_dialogue(
 ) -> None:
     project = planned("diqad", mara, count=4)
     ann = annotator("ann", project)
-    bench = LabelBench.open(signs_in(ann), project)
+    bench = LabelBench.open(signs_in(ann, **ROUTED), project)
+    on_its_way = hold_first(bench.page, "**/skip/")
     first = bench.shown
-    bench.asks_to_skip().press("2", "Enter", "Enter")
+    with bench.page.expect_request("**/skip/"):
+        bench.asks_to_skip().press("2", "Enter")
+    bench.press("Enter")
+    on_its_way[0].continue_()
     bench.goes_on_from(first)
     second = bench.shown
     bench.press("y", "2").submit()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from accounts.models import User
-from annotation.labelling.models.labels import Submission
+from annotation.labelling.models.labels import LabelDraft, Submission
 from annotation.labelling.services.drafts import save_label_draft
 from annotation.labelling.services.submissions import SentLabels, skip_task, submit_labels
 from annotation.tasks.models.work import Assignment
@@ -17,7 +17,7 @@ from annotation.tasks.services.claiming import claim_next_task
 from projects.models import Membership, Project, Role
 from tests.browser.conftest import ROUTED, SignedIn
 from tests.browser.labelling import LabelBench, annotator, drafted, planned, stored, with_schema
-from tests.browser.test_composing import press_enter
+from tests.browser.test_composing import press_enter, report_enter_after_the_composition
 from tests.processes import wait_until
 
 Eventually = Callable[[Callable[[], bool], str], None]
@@ -48,6 +48,7 @@ def with_one_ready(
     ann = annotator("ann", project)
     bench = LabelBench.open(signs_in(ann, **options), project)
     bench.press("n").with_ahead()
+    wait_until_kept(bench.page, Assignment.objects.filter(annotator=ann).latest("pk").pk)
     return project, ann, bench
 
 
@@ -99,6 +100,7 @@ def test_the_count_is_right_again_when_what_an_offline_reload_forgot_is_stored(
     bench.press("2").submit().goes_on_from(first)
     eventually(lambda: len(stored(ann)) == 1, "the first")
     bench.press("n").with_ahead()
+    wait_until_kept(bench.page, Assignment.objects.filter(annotator=ann).latest("pk").pk)
     bench.page.context.set_offline(True)
     bench.press("2").submit()
     expect(bench.notices).to_contain_text("No connection.")
@@ -333,7 +335,12 @@ def test_a_draft_survives_a_reload_and_is_found_on_a_second_device(
     expect(desk.page.locator("#draft-state")).to_have_text("draft saved")
     own = Assignment.objects.get(pk=desk.shown)
     expected = {"verify": 1, "quality": 1, "reasons_1": ["less_informative"]}
-    eventually(lambda: drafted(own)["dialogue"] == expected, "the draft")
+    eventually(
+        lambda: (
+            (drafted(own)["dialogue"], LabelDraft.objects.get(assignment=own).note) == (expected, "Thin.")
+        ),
+        "the draft",
+    )
     phone = LabelBench.open(signs_in(ann, viewport={"width": 360, "height": 740}), project, desk.shown)
     expect(phone.answer("quality").locator("[aria-pressed=true]")).to_contain_text("1")
     expect(phone.note).to_have_value("Thin.")
@@ -379,7 +386,7 @@ def test_a_choice_between_answers_holds_for_its_dialogue_only(
     mara: User, signs_in: SignedIn, eventually: Eventually
 ) -> None:
     project = planned("diqad", mara, count=3)
-    project.labelling.min_seconds = 5
+    project.labelling.min_seconds = 20
     project.labelling.save()
     ann = annotator("ann", project)
     desk = LabelBench.open(signs_in(ann), project)
@@ -389,7 +396,8 @@ def test_a_choice_between_answers_holds_for_its_dialogue_only(
     phone.press("n", "2").submit()
     expect(phone.notices).to_contain_text("changed in another tab or on another device")
     expect(phone.task).not_to_contain_text("Submits in")
-    phone.page.wait_for_timeout(6_000)  # the shortest time for a dialogue, and more
+    expect(phone.page.locator("#floor")).to_be_hidden()
+    phone.page.wait_for_timeout(1_000)  # after the shortest time for a dialogue
     assert (phone.shown, stored(ann)) == (first, [])
     phone.submit()
     expect(phone.page.locator("#toasts")).to_contain_text("first choose which answers count")
@@ -474,11 +482,13 @@ def test_nothing_happens_while_an_input_method_composes(
     bench = LabelBench.open(signs_in(ann), project)
     shown = bench.shown
     input_method = bench.page.context.new_cdp_session(bench.page)
-    bench.answer("why").locator("textarea").focus()
+    field = bench.answer("why").locator("textarea")
+    field.focus()
     input_method.send("Input.imeSetComposition", {"text": "mao", "selectionStart": 3, "selectionEnd": 3})
     press_enter(input_method, modifiers=2)
+    report_enter_after_the_composition(field, ctrl=True)
     input_method.send("Input.insertText", {"text": "猫"})
-    press_enter(input_method, modifiers=2)  # Safari reports it after the composition has ended
+    expect(field).to_have_js_property("reported", True)
     assert bench.shown == shown
     bench.page.wait_for_timeout(300)
     press_enter(input_method, modifiers=2)

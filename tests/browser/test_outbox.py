@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -20,6 +21,12 @@ from tests.browser.conftest import ROUTED, SignedIn
 from tests.processes import Running, Stack
 
 Eventually = Callable[[Callable[[], bool], str], None]
+PAGES_IN_CACHES = """async () => {
+  const paths = [];
+  for (const name of await caches.keys())
+    for (const { url } of await (await caches.open(name)).keys()) paths.push(new URL(url).pathname);
+  return paths.filter((path) => !path.startsWith("/static/"));
+}"""
 Writes = Callable[..., TurnResult]
 OPENING = "My cat sheds all over the sofa."
 
@@ -305,7 +312,7 @@ def test_a_lease_that_is_gone_is_explained_and_the_words_stay(
 
 
 def test_words_typed_while_a_refusal_arrives_are_kept(
-    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes
+    anns_assignment: Assignment, ann: User, signs_in: SignedIn, writes: Writes, eventually: Eventually
 ) -> None:
     page = signs_in(ann, **ROUTED)
     bench = Bench.open(page, anns_assignment)
@@ -320,11 +327,14 @@ def test_words_typed_while_a_refusal_arrives_are_kept(
     expect(bench.notices).to_contain_text("was already written")
     bench.stored(1)
     typed = page.evaluate("clearInterval(typing), typed")
-    expect(bench.field).not_to_have_value("")
-    first, *rest = bench.notices.locator("[data-cause=aside] q").all_text_contents()
-    assert first == "At the desk."
-    numbers = " ".join([*rest, bench.field.input_value()]).split()
-    assert sorted(map(int, numbers)) == list(range(1, typed + 1))
+    quotes = bench.notices.locator("[data-cause=aside] q")
+    expect(quotes.first).to_have_text("At the desk.")
+
+    def numbers() -> list[int]:
+        rest = quotes.all_text_contents()[1:]
+        return sorted(map(int, " ".join([*rest, bench.field.input_value()]).split()))
+
+    eventually(lambda: numbers() == list(range(1, typed + 1)), "every number that was typed, once")
 
 
 def test_a_refused_turn_that_was_undone_on_its_way_is_explained_and_stops_nothing(
@@ -393,17 +403,19 @@ def test_signing_out_leaves_no_page_in_the_browser(
     page.locator(".user-button").click()
     page.get_by_role("button", name="Sign out").click()
     page.wait_for_url("**/accounts/login/**")
-    eventually(lambda: page.evaluate("caches.keys()") == [], "an empty cache")
+    eventually(lambda: page.evaluate(PAGES_IN_CACHES) == [], "caches without pages")
 
 
 def test_time_and_clicks_are_sent_with_the_turn(
     anns_assignment: Assignment, ann: User, signs_in: SignedIn, project: Project
 ) -> None:
+    opened = time.monotonic()
     bench = Bench.open(signs_in(ann), anns_assignment)
     bench.says_and_waits(OPENING)
     bench.press("1", "2", "Escape", "3").submit().stored(2)
+    passed_ms = (time.monotonic() - opened) * 1000
     turn = Turn.objects.get(assignment=anns_assignment, position=1)
     assert [step["kind"] for step in turn.trace] == ["shown", "pick", "pick", "clear", "pick"]
     assert [step.get("source") for step in turn.trace if step["kind"] == "pick"] == [0, 1, 2]
     assert turn.idle_ms == 0
-    assert 0 < turn.active_ms < 20_000
+    assert 0 < turn.active_ms < passed_ms

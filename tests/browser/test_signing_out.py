@@ -227,7 +227,7 @@ def test_a_form_that_is_not_sent_says_who_has_signed_in_instead(
     else:
         page.get_by_role("button", name="Add a question").click()
         shown = page.locator("main")
-    expect(shown).to_contain_text("You are signed in as bob now.", timeout=15_000)
+    expect(shown).to_contain_text("You are signed in as bob now.")
     expect(shown.get_by_role("button", name="Sign in as mara")).to_be_visible()
 
 

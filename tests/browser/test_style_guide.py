@@ -1,10 +1,8 @@
 """The style guide: keys, themes, notes, small and large windows, accessibility."""
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -14,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Request, expect
 
 from tests.common.test_sentences import SENTENCES
-from tests.processes import Stack, database_url
+from tests.processes import ENDING_SECONDS, Stack, database_url, free_port, wait_until
 
 PRESSED = """selector => {
     window.presses = 0;
@@ -26,9 +24,7 @@ SUBMIT, COMPOSER, UNDO = "[data-key='mod+enter']", "#words", "[data-key='mod+z']
 @pytest.fixture(scope="module")
 def site(stack: Stack) -> Iterator[str]:
     """Address of a server with DEBUG, because only that one shows the style guide."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [
         sys.executable,
         "-m",
@@ -43,23 +39,19 @@ def site(stack: Stack) -> Iterator[str]:
     )
     address = f"http://127.0.0.1:{port}"
     try:
-        wait_for(f"{address}/healthz")
+        wait_until(lambda: answers(f"{address}/healthz"), 60, "the server")
         yield address
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=ENDING_SECONDS)
 
 
-def wait_for(url: str, seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        try:
-            urlopen(url, timeout=2).close()
-        except (URLError, OSError):
-            time.sleep(0.2)
-        else:
-            return
-    pytest.fail(f"{url} does not answer")
+def answers(url: str) -> bool:
+    try:
+        urlopen(url, timeout=10).close()
+    except (URLError, OSError):
+        return False
+    return True
 
 
 @pytest.fixture

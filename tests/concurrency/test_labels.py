@@ -30,11 +30,13 @@ from dialogues.models import Dialogue, DialogueState, Origin, Utterance
 from projects.models import Membership, Project, Role
 from tests.concurrency.connections import post_with_retry
 from tests.processes import Stack, wait_until
-from tests.sizes import ANNOTATORS, LABELLED_DIALOGUES
+from tests.sizes import ANNOTATORS, FULL, LABELLED_DIALOGUES
 
 DIALOGUES = LABELLED_DIALOGUES
 OVERLAP = 3
 BALANCE = 6
+# What is held for longer is taken away; on a busy machine a claim and its labels take a second, or more.
+ABANDONED = timedelta(seconds=2 if FULL else 10)
 ANSWERS = {
     "dialogue": {"A": 1, "S": 0, "E": 2},
     "utterances": {"0": {"nugget": "CNUG0"}, "1": {"nugget": "HNUG"}},
@@ -122,9 +124,7 @@ async def expire_leases(done_working: asyncio.Event) -> None:
     """Expire the oldest leases while everybody works."""
 
     def expire() -> None:
-        oldest = Assignment.objects.filter(
-            state="active", claimed_at__lt=timezone.now() - timedelta(seconds=2)
-        )
+        oldest = Assignment.objects.filter(state="active", claimed_at__lt=timezone.now() - ABANDONED)
         Assignment.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).update(
             lease_until=timezone.now() - timedelta(seconds=1)
         )
@@ -164,7 +164,7 @@ def test_every_dialogue_gets_three_different_annotators(tmp_path: Path) -> None:
     by_task = live.values("task").annotate(people=Count("annotator", distinct=True))
     assert {row["people"] for row in by_task} == {OVERLAP}
     shares = [labeller.submissions.count() for labeller in labellers]
-    assert max(shares) - min(shares) <= BALANCE + claims["left"], (shares, claims)
+    assert max(shares) - min(shares) <= BALANCE + claims["left"] + claims["lease_gone"], (shares, claims)
 
 
 def run_concurrently(*works: Any) -> list[Any]:
@@ -184,7 +184,7 @@ def run_concurrently(*works: Any) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(240)
     return results
 
 

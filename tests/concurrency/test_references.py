@@ -47,10 +47,10 @@ def run_during_reference(row: models.Model, act: Callable[[], Any]) -> Any:
             # PostgreSQL takes this lock when a row with a foreign key to the row is inserted.
             cursor.execute(f"SELECT FROM {row._meta.db_table} WHERE id = %s FOR KEY SHARE", [row.pk])
             locked.set()
-            return done.wait(10)
+            return done.wait(60)
 
     def act_then_release() -> Any:
-        assert locked.wait(10)
+        assert locked.wait(60)
         try:
             return act()
         finally:

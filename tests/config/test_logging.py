@@ -14,6 +14,8 @@ import structlog
 from celery import current_app
 from django.test import Client
 
+from tests.processes import PATIENCE
+
 CHECKOUT = Path(__file__).parent.parent.parent
 
 
@@ -98,11 +100,11 @@ def test_the_id_follows_into_the_worker(tmp_path: Path) -> None:
     try:
         structlog.contextvars.bind_contextvars(request_id="edge-12345678")
         current_app.send_task("jobs.tasks.run_job", args=["no uuid"], queue=queue)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 60 * PATIENCE
         while not (lines := [line for line in log.read_text().splitlines() if "edge-12345678" in line]):
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
         assert json.loads(lines[0])["task"] == "jobs.tasks.run_job"
     finally:
         worker.terminate()
-        worker.wait(30)
+        worker.wait(30 * PATIENCE)

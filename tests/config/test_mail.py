@@ -69,8 +69,8 @@ def server() -> Iterator[Mailbox]:
         yield mailbox
 
 
-def findings(settings: Settings, url: str, mail_to: str = "") -> list[Finding]:
-    use_mail(settings, url)
+def findings(settings: Settings, url: str, mail_to: str = "", seconds: float = 20) -> list[Finding]:
+    use_mail(settings, url, seconds)
     return list(mail(mail_to=mail_to))
 
 
@@ -112,7 +112,7 @@ def test_a_server_that_is_away_is_a_problem(settings: Settings) -> None:
 
 def test_a_server_that_says_nothing_ends_in_a_timeout(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        (found,) = findings(settings, f"smtp://127.0.0.1:{silent.getsockname()[1]}")
+        (found,) = findings(settings, f"smtp://127.0.0.1:{silent.getsockname()[1]}", seconds=1)
     assert found.state == "problem"
     assert "does not answer" in found.what
 

@@ -226,7 +226,9 @@ def answers(proxy: Proxy, process: subprocess.Popen[bytes]) -> bool:
 
 def check_everybody_comes_over_https(proxy: Proxy) -> None:
     asked = f"http://127.0.0.1:{proxy.http}/accounts/login/"
-    sent_on = httpx.get(asked, headers={"Host": NAME, "X-Forwarded-Proto": "https"}, trust_env=False)
+    sent_on = httpx.get(
+        asked, headers={"Host": NAME, "X-Forwarded-Proto": "https"}, timeout=30, trust_env=False
+    )
     assert sent_on.status_code in (301, 308)
     assert sent_on.headers["Location"].startswith(ORIGIN)
     with proxy.client(**{"X-Forwarded-Proto": "http"}) as client:

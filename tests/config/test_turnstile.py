@@ -37,7 +37,7 @@ class Request:
 
     def end(self) -> None:
         self.may_end.set()
-        self._thread.join(PATIENCE)
+        self._thread.join(60)
         assert not self._thread.is_alive()
 
 

@@ -91,8 +91,11 @@ def site(transactional_db: None, tmp_path: Path) -> Iterator[Site]:
     """One web process, as in the demo."""
     tokens = create_project_with_people(WAITING + 1)
     fill(100)
-    # On a busy machine the tests hold locks for longer than the default.
-    with Stack.on_this_database(tmp_path, DATABASE_LOCK_TIMEOUT="120") as stack:
+    # On a busy machine the tests hold locks and downloads for longer than the defaults.
+    patient = dict.fromkeys(
+        ("DATABASE_LOCK_TIMEOUT", "DATABASE_STATEMENT_TIMEOUT", "WEB_STALLED_SECONDS"), "600"
+    )
+    with Stack.on_this_database(tmp_path, GUNICORN_CMD_ARGS="--graceful-timeout 50", **patient) as stack:
         stack.web()
         yield Site(stack, tokens)
 
@@ -127,6 +130,7 @@ def slow_upload(site: Site, token: str) -> socket.socket:
 
 def rest_of(download: socket.socket) -> int:
     """Reads it to the end; how many bytes there were."""
+    download.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * 1024**2)  # it reads quickly now
     size = 0
     while part := download.recv(1024**2):
         size += len(part)
@@ -248,7 +252,7 @@ def test_open_requests_are_finished_at_the_end(site: Site) -> None:
         assert upload.recv(9) == b"HTTP/1.1 "
         assert released.result() == 200
         assert whole.result() > FILE_BYTES
-        assert web.wait(30) == 0
+        assert web.wait(60) == 0
 
 
 def test_a_lock_that_is_held_ends_the_wait(transactional_db: None, tmp_path: Path) -> None:
@@ -280,7 +284,7 @@ def test_a_body_that_comes_too_slowly_is_given_up(transactional_db: None, tmp_pa
             with made:
                 made.settimeout(0.5)
                 answer = b""
-                for _ in range(40):
+                for _ in range(40 * PATIENCE):
                     with contextlib.suppress(OSError):
                         made.sendall(b"x")
                     with contextlib.suppress(TimeoutError):
@@ -337,23 +341,32 @@ def test_connections_that_come_at_once_are_spread_over_the_processes(tmp_path: P
     with Stack.on_this_database(tmp_path) as stack, contextlib.ExitStack() as opened:
         stack.web(workers=2)
 
+        made: list[socket.socket] = []
+
         def connect() -> socket.socket:
-            return opened.enter_context(socket.create_connection(("127.0.0.1", stack.port), 30))
+            made.append(opened.enter_context(socket.create_connection(("127.0.0.1", stack.port), 30)))
+            return made[-1]
+
+        def shares() -> list[int]:
+            return [connections_of(one, stack.port) for one in processes_of(stack)]
 
         def both_accept() -> bool:
             connect()
-            return all(connections_of(one, stack.port) for one in processes_of(stack))
+            return all(shares())
 
         wait_until(both_accept, 60, "a second process")
-        before = [connections_of(one, stack.port) for one in processes_of(stack)]
-        at_once = [connect() for _ in range(CONNECTIONS)]
-        for one in at_once:
-            one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        assert all(one.recv(4096).startswith(b"HTTP/1.1 200") for one in at_once)
-        after = [connections_of(one, stack.port) for one in processes_of(stack)]
-        assert sum(after) - sum(before) == CONNECTIONS
         # On an idle machine each has half of them; on a busy one a process may come too late for some.
-        assert min(after) > 0.2 * sum(after), (before, after)
+        for _round in range(5):
+            wait_until(lambda: sum(shares()) == len(made), 30, "all connections to be accepted")
+            at_once = [connect() for _ in range(CONNECTIONS)]
+            for one in at_once:
+                one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert all(one.recv(4096).startswith(b"HTTP/1.1 200") for one in at_once)
+            after = shares()
+            assert sum(after) == len(made)
+            if min(after) > 0.2 * sum(after):
+                break
+        assert min(after) > 0.2 * sum(after), after
 
 
 @pytest.mark.slow

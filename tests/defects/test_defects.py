@@ -16,7 +16,9 @@ from tests.defects.defect import Defect
 from tests.sizes import FULL
 
 ROOT = settings.BASE_DIR
-NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "var", "node_modules", "__pycache__", ".*_cache")
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv", "var", "node_modules", "__pycache__", ".*_cache", ".hypothesis", "test-results"
+)
 SECONDS = 600
 TESTS_FAILED = 1  # pytest's exit status; 2 and more: it could not run them
 

@@ -53,7 +53,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(
     stack.worker("default", "default-last")
     send(collection.job_id, "default")
     ended = Job.objects.filter(pk=collection.job_id, state=JobState.DONE)
-    wait_until(ended.exists, 20, "the end of the job")
+    wait_until(ended.exists, 120, "the end of the job")
     assert ended.get().result == {"dialogues": 8, "missing": 0, "planned": 8}
     rows = CollectedDialogue.objects.filter(collection=collection, state=CollectedState.DONE)
     lengths = Counter(rows.values_list("draft__utterance_count", "dialogue__utterance_count"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import PATIENCE
 from tests.sizes import FULL, KILLS
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,7 @@ def test_kills_lose_and_double_nothing() -> None:
         env=left_alone,
         capture_output=True,
         text=True,
-        timeout=1800 if FULL else 300,
+        timeout=1800 if FULL else 300 * PATIENCE,
         check=False,
     )
     assert ran.stdout, ran.stderr[-3000:]

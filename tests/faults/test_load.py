@@ -23,7 +23,7 @@ from annotation.labelling.models.labels import Submission
 from annotation.tasks.models.work import Assignment
 from benchmarks.labelling import ANSWERS, create_project_with_people, fill
 from projects.models import Membership, Project, Role
-from tests.processes import Stack
+from tests.processes import Stack, wait_until
 from tests.redis_server import RedisServer, redis_server
 from tests.sizes import LONGEST_WAIT_SECONDS, REDIS_AWAY_SECONDS, STALLED_UPLOADS
 
@@ -145,6 +145,7 @@ def test_annotators_wait_for_nothing_that_fails(
         working = [threads.submit(person.work) for person in people]
         try:
             time.sleep(QUIET_SECONDS)
+            wait_until(lambda: all(person.stored for person in people), 60, "a label of everybody")
             quiet = max(wait for person in people for wait in person.waits)
             with contextlib.ExitStack() as opened:
                 for _number in range(STALLED_UPLOADS):

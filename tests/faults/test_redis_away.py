@@ -121,7 +121,9 @@ def test_failed_logins_stay_limited_and_a_session_that_ended_stays_ended(
         left = anns.post("/accounts/logout/")
         assert left.status_code in (200, 302), left.text
     own_redis.start()
-    with httpx.Client(base_url=site.url, cookies={"sessionid": session}, trust_env=False) as thief:
+    with httpx.Client(
+        base_url=site.url, cookies={"sessionid": session}, timeout=30, trust_env=False
+    ) as thief:
         assert thief.get("/").status_code == 302
     own_redis.stop()
     with httpx.Client(base_url=site.url, timeout=30, trust_env=False) as guesser:

@@ -110,7 +110,7 @@ def test_a_worker_that_is_asked_to_end_finishes_its_request_and_the_next_one_is_
     project: Project, starts: Starts
 ) -> None:
     leaving = starts("worker-1")
-    slow = create_generator("slow", delay=1.0)
+    slow = create_generator("slow", delay=5)
     held = wait_for_state(create_request(create_dialogue(project, "Hello"), slow), RequestState.RUNNING)
     staying = starts("worker-2")
     leaving.ask_to_stop()

@@ -25,7 +25,7 @@ from preference.training.common.stopping import is_alive
 from projects.models import Project
 from tests.generation.conftest import tiny_model as tiny_model
 from tests.preference.learning import snapshot_of
-from tests.processes import Running, Stack, wait_until
+from tests.processes import PATIENCE, Running, Stack, wait_until
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.faults, pytest.mark.slow]
 # So many epochs that the training only ends when a test stops it, however fast the machine is.
@@ -120,7 +120,7 @@ def test_a_worker_that_shuts_down_puts_the_training_back(stack: Stack, begins: B
     wait_for_step(run, 10)
     assert first.process is not None
     first.process.send_signal(signal.SIGTERM)
-    first.process.wait(120)
+    first.process.wait(120 * PATIENCE)
     job = job_of(run)
     assert (job.state, job.losses) == (JobState.QUEUED, 0)
     assert job.done >= 10

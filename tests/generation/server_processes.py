@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+
+from tests.processes import free_port, wait_until
 
 
 @contextmanager
@@ -32,16 +32,10 @@ def first_line(process: subprocess.Popen[bytes]) -> str:
     return process.stdout.readline().decode().strip()
 
 
-def free_port() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return str(free.getsockname()[1])
-
-
 @contextmanager
 def serve_model(folder: Path | None, log: Path) -> Iterator[str]:
     """The base_url of a `transformers serve` process over a model; None: over any that a request names."""
-    port = free_port()
+    port = str(free_port())
     program = str(Path(sys.executable).with_name("transformers"))
     named = [] if folder is None else [str(folder)]
     command = [program, "serve", *named, "--host", "127.0.0.1", "--port", port, "--device", "cpu"]
@@ -51,10 +45,12 @@ def serve_model(folder: Path | None, log: Path) -> Iterator[str]:
 
 
 def wait_until_it_answers(process: subprocess.Popen[bytes], port: str, log: Path) -> None:
-    for _ in range(300):
+    def answers() -> bool:
         assert process.poll() is None, log.read_text()
         try:
-            httpx.get(f"http://localhost:{port}/health").raise_for_status()
-            break
+            httpx.get(f"http://localhost:{port}/health", timeout=30).raise_for_status()
         except httpx.HTTPError:
-            time.sleep(0.2)
+            return False
+        return True
+
+    wait_until(answers, 60, f"the start of the server (see {log})")

@@ -57,7 +57,7 @@ def connect(misbehaving: str) -> Iterator[Connect]:
     opened: list[OpenAIBackend] = []
 
     def make(mode: str, **options: Any) -> OpenAIBackend:
-        options = {"model": f"m{time.monotonic_ns()}", "timeout": 5.0, **options}
+        options = {"model": f"m{time.monotonic_ns()}", "timeout": 20.0, **options}
         opened.append(OpenAIBackend(f"{misbehaving}/{mode}/v1", **options))
         return opened[-1]
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from common import clock
 from common.refusals import Refusal
 from dialogues.models import CandidateSet, Dialogue
 from generation.models import CandidateRequest, Priority, RequestState
@@ -36,7 +37,7 @@ def answered(request: CandidateRequest, *texts: str) -> CandidateRequest:
         dialogue=request.dialogue, position=request.position, candidates=[{"text": text} for text in texts]
     )
     CandidateRequest.objects.filter(pk=request.pk).update(
-        state=RequestState.DONE, candidate_set=made, ended_at=timezone.now()
+        state=RequestState.DONE, candidate_set=made, ended_at=clock.now()
     )
     request.refresh_from_db()
     return request

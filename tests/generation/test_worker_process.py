@@ -13,6 +13,7 @@ from django.utils import timezone
 from annotation.authoring.services.turns import TurnResult
 from annotation.tasks.models.work import Assignment
 from dialogues.models import CandidateSet
+from generation import services
 from generation.leases import HUNG
 from generation.models import BackendKind, CandidateRequest, RequestState
 from generation.selectors import describe_request, workers_holding
@@ -81,7 +82,10 @@ def test_a_real_model_answers(project: Project, starts: Starts, tiny_model: Call
     assert request.candidate_set.candidates[0]["logprob"] < 0
 
 
-def test_many_wishes_at_once_are_one_message_and_all_answered(project: Project, starts: Starts) -> None:
+def test_many_wishes_at_once_are_one_message_and_all_answered(
+    project: Project, starts: Starts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "_WAKE_FOR", 300)  # seconds; it may take more than five to ask 30 times
     requests = [create_request(create_dialogue(project, f"Hello {number}")) for number in range(30)]
     assert count_waiting_messages() == 1
     starts()
@@ -104,7 +108,7 @@ def test_two_workers_share_the_queue_and_store_nothing_twice(project: Project, s
 
 def test_a_killed_worker_that_starts_again_answers_once(project: Project, starts: Starts) -> None:
     worker = starts()
-    request = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=1.5))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=5))
     wait_for_state(request, RequestState.RUNNING)
     worker.kill()
     assert state_of(request) == RequestState.RUNNING
@@ -116,7 +120,7 @@ def test_a_killed_worker_that_starts_again_answers_once(project: Project, starts
 
 def test_another_worker_takes_over_when_the_lease_is_over(project: Project, starts: Starts) -> None:
     workers = [starts("worker-1"), starts("worker-2")]
-    request = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=1.5))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=5))
     wait_for_state(request, RequestState.RUNNING)
     next(one for one in workers if request.worker.endswith(f"-{number_of(one)}")).kill()
     lease_over = timezone.now() - timedelta(seconds=1)
@@ -138,7 +142,7 @@ def test_a_worker_that_was_only_stopped_for_a_while_stores_nothing_twice(
     # The clock goes on while it is stopped: it must not take its model for hung.
     stack.environment = {**stack.environment, "GENERATION_TIMEOUT": "300"}
     first = starts("worker-1")
-    request = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=1.5))
+    request = create_request(create_dialogue(project, "Hello"), create_generator("slow", delay=5))
     wait_for_state(request, RequestState.RUNNING)
     os.kill(number_of(first), signal.SIGSTOP)
     second = starts("worker-2")
@@ -154,7 +158,8 @@ def test_a_worker_that_was_only_stopped_for_a_while_stores_nothing_twice(
     assert CandidateSet.objects.filter(dialogue=request.dialogue).count() == 1
 
 
-def test_a_hanging_model_ends_its_worker_and_says_so(project: Project, starts: Starts) -> None:
+def test_a_hanging_model_ends_its_worker_and_says_so(project: Project, stack: Stack, starts: Starts) -> None:
+    stack.environment = {**stack.environment, "GENERATION_TIMEOUT": "5"}
     worker = starts()
     hanging = create_generator("hanging", HANGING)
     wait_for_state(create_request(create_dialogue(project, "Hello"), hanging))
@@ -203,4 +208,5 @@ def test_a_rested_draft_is_answered_when_it_is_sent(project: Project, starts: St
     wait_for_state(ahead)
     append_utterances(dialogue, "Mine too.")
     sent = create_request(dialogue)
-    assert (sent, sent.state, describe_request(sent)["waited_ms"]) == (ahead, RequestState.DONE, 0)
+    assert (sent, sent.state) == (ahead, RequestState.DONE)
+    assert describe_request(sent)["waited_ms"] < 1000  # 0, but for the clocks of two processes

@@ -127,6 +127,7 @@ def run_to_status(
             progress if claimed else None, f"{type(error).__name__}: {error}", _("See the log.")
         )
     finally:
+        stop.close()
         output.release()
 
 

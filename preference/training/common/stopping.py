@@ -43,6 +43,7 @@ class StopRequest:
         self.why = ""
         self.steps_run = False
         self._first_signal_at = 0.0
+        self._closed = threading.Event()
 
     def listen(self) -> None:
         """Handle SIGTERM and SIGINT from now on. Call it in the main thread."""
@@ -52,6 +53,10 @@ class StopRequest:
     def watch_parent(self, pid: int) -> None:
         """Stop as on SIGTERM when the process `pid` ends."""
         threading.Thread(target=self._watch, args=(pid,), daemon=True).start()
+
+    def close(self) -> None:
+        """The run has ended: the parent is no longer watched, and this process goes on."""
+        self._closed.set()
 
     def ask(self, signum: int, why: str) -> None:
         """Request a stop; the first request counts."""
@@ -75,15 +80,15 @@ class StopRequest:
 
     def _watch(self, pid: int) -> None:
         """Poll, because a process is not notified of the end of one that is not its child."""
-        pause = threading.Event()
         while is_alive(pid):
-            pause.wait(PARENT_POLL)
+            if self._closed.wait(PARENT_POLL):
+                return
         why = _("Stopped because process %(number)s, which started it, has ended.") % {"number": pid}
         self.ask(signal.SIGTERM, why)
         # The main thread may be loading a model; only the signal handler reaches it there.
         os.kill(os.getpid(), signal.SIGTERM)
-        pause.wait(LAST_WAIT)
-        os._exit(128 + signal.SIGTERM)
+        if not self._closed.wait(LAST_WAIT):
+            os._exit(128 + signal.SIGTERM)
 
 
 def is_alive(pid: int) -> bool:

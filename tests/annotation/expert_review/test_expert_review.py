@@ -1,6 +1,7 @@
 """Experts pass or veto finished dialogues."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -254,7 +255,7 @@ def test_an_expired_claim_is_free_for_others(
     finished: Dialogue, carlos: User, project: Project, joins: Callable[..., User]
 ) -> None:
     claim_next_review(reviewer=carlos, project=project, claim_id=uuid4())
-    ExpertReview.objects.update(claimed_until=timezone.now())
+    ExpertReview.objects.update(claimed_until=timezone.now() - timedelta(seconds=1))
     tina = joins("tina", project, Role.TRAINER)
     assert waiting_counts_for(tina, project).ready == 1
     assert claim_next_review(reviewer=tina, project=project, claim_id=uuid4()).dialogue == finished

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Model
 
 from accounts.models import User
 from annotation.labelling.models.labels import FinalLabel, LabelOrigin, Schema
@@ -16,6 +17,7 @@ from annotation.labelling.services.submissions import SentLabels, submit_labels
 from annotation.project_setup.services import create_project
 from annotation.tasks.models.work import Assignment
 from annotation.tasks.services.claiming import claim_next_task
+from common import settled_rows
 from common.refusals import Refusal
 from common.settled_rows import settled_id
 from projects.models import Membership, Project, Role
@@ -147,10 +149,19 @@ def test_a_label_that_commits_late_is_not_missed(
     assert seen == labels
 
 
-def test_a_short_transaction_is_waited_for(quality: Project, ann: User) -> None:
+def test_a_short_transaction_is_waited_for(
+    quality: Project, ann: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planned(quality, 1)
-    with in_another_transaction(lambda: label_next(quality, ann)) as commit:
-        threading.Timer(0.1, commit.set).start()
+    with in_another_transaction(lambda: label_next(quality, ann)) as commit, monkeypatch.context() as patch:
+        find_writers = settled_rows._writers
+
+        def find_writers_and_let_them_commit(model: type[Model]) -> set[str]:
+            found = find_writers(model)
+            commit.set()
+            return found
+
+        patch.setattr(settled_rows, "_writers", find_writers_and_let_them_commit)
         assert settled_id(FinalLabel, wait_seconds=20) == 0  # of what was visible when it began
     assert settled_id(FinalLabel) == FinalLabel.objects.get().pk
     with in_another_transaction(lambda: FinalLabel.objects.update(reason="-")), pytest.raises(Refusal):

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import httpx
@@ -28,7 +27,7 @@ from assessment.systems.models import Connector, System
 from assessment.systems.selectors.identity import identity_words_in
 from projects.models import Project
 from tests.module_rows import shared_rows
-from tests.processes import free_port
+from tests.processes import free_port, wait_until
 
 BOTS = "http://127.0.0.1:8601"
 
@@ -130,14 +129,19 @@ def bots() -> Iterator[str]:
     port = free_port()
     with subprocess.Popen([sys.executable, "-m", "assessment.demo.bots", str(port)]) as process:
         address = f"http://127.0.0.1:{port}"
-        for _ in range(100):
-            try:
-                httpx.post(f"{address}/chat/end", json={})
-                break
-            except httpx.TransportError:
-                time.sleep(0.1)
-        yield address
-        process.terminate()
+        try:
+            wait_until(lambda: answers(address), 20, "the bots")
+            yield address
+        finally:
+            process.terminate()
+
+
+def answers(address: str) -> bool:
+    try:
+        httpx.post(f"{address}/chat/end", json={})
+    except httpx.TransportError:
+        return False
+    return True
 
 
 def test_the_bots_answer_in_the_language_of_the_message(bots: str) -> None:

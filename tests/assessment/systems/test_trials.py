@@ -75,11 +75,15 @@ def test_a_reply_is_waited_for(talks: Project, mara: User, server: str) -> None:
 def test_a_failure_says_why_and_is_replaced_by_the_next_message(
     talks: Project, mara: User, server: str, mode: str
 ) -> None:
+    talks.assessment.reply_timeout_seconds = 1 if mode == "hangs" else 10
+    talks.assessment.save()
     system = openai_system(talks, server, mode)
     failed = say(system, mara)
     assert (failed.state, bool(failed.error), bool(failed.remedy)) == (TrialState.FAILED, True, True)
     assert last_checks([system])[system.pk] == failed
     System.objects.filter(pk=system.pk).update(options=openai_system(talks, server).options)
+    talks.assessment.reply_timeout_seconds = 10
+    talks.assessment.save()
     assert say(System.objects.get(pk=system.pk), mara).state == TrialState.REPLIED
     assert len(present_turns(system, mara)) == 1
 

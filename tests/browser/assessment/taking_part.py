@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page, expect
@@ -68,13 +69,16 @@ class Visitor:
         expect(self.page.locator("#topic")).to_be_focused()
         self.page.keyboard.type(topic)
         self.press("Tab", "Space", "Enter")
+        self.can_write()
+
+    def can_write(self) -> None:
         expect(self.page.locator("#send")).to_be_enabled()
+        expect(self.page.locator("#text")).to_be_focused()
 
     def write(self, text: str) -> None:
         """Type into the field, which has the focus, and send; the reply comes."""
         before = self.messages.count()
-        expect(self.page.locator("#send")).to_be_enabled()
-        expect(self.page.locator("#text")).to_be_focused()
+        self.can_write()
         self.page.keyboard.type(text)
         self.press("Enter")
         expect(self.messages).to_have_count(before + 2)
@@ -87,6 +91,10 @@ class Visitor:
         self.tab_to(self.page.locator("#finish-button"))
         self.press("Enter")
         expect(self.page.locator("#ratings")).to_be_visible()
+        # Set by the page's script, which from then on notices what is chosen.
+        expect(self.page.locator("#ratings input[type=range]").last).to_have_attribute(
+            "aria-valuetext", re.compile(".")
+        )
 
     def rate(self) -> None:
         self.tab_to(self.page.locator("[name=bot_opinion]").first)

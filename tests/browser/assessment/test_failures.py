@@ -36,6 +36,8 @@ def test_a_failing_chatbot_is_replaced_by_another(
     ann.page.keyboard.type("Is anybody there?")
     ann.press("Enter")
     expect(ann.page.locator(".alert")).to_contain_text(EXPLAINED)
+    study.assessment.reply_timeout_seconds = 10
+    study.assessment.save()
     expect(ann.page.locator("#topic")).to_have_value("the sea")
     expect(ann.page.locator(".study-progress")).to_contain_text("Conversation 1 of 2")
     ann.tab_to(ann.page.locator("main .primary"))
@@ -65,7 +67,9 @@ def test_a_chatbot_that_recovers_is_tried_again_unseen(
 def test_a_slow_chatbot_types_until_its_reply_is_there(
     study: Project, server: str, signs_in: SignedIn
 ) -> None:
-    ann = visit(signs_in, study, server, "slow-2")
+    study.assessment.reply_timeout_seconds = 60
+    study.assessment.save()
+    ann = visit(signs_in, study, server, "slow-8")
     ann.choose_topic()
     ann.page.keyboard.type("Take your time")
     ann.press("Enter")
@@ -88,7 +92,7 @@ def test_all_chatbots_dead_end_with_a_paid_code(study: Project, server: str, sig
             expect(ann.page.locator(".alert")).to_contain_text(EXPLAINED)
             ann.tab_to(ann.page.locator("main .primary"))
             ann.press("Enter")
-            expect(ann.page.locator("#send")).to_be_enabled()
+            ann.can_write()
     ann.see_code("PAID2")
     expect(ann.page.locator("main")).to_contain_text("This is not your fault, and you are paid")
     assert Assignment.objects.get().state == AssignmentState.SYSTEM_FAILURE

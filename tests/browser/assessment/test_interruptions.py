@@ -31,6 +31,7 @@ def test_a_draft_and_the_messages_survive_a_reload(study: Project, server: str, 
     ann.page.reload()
     expect(ann.messages).to_have_count(2)
     expect(ann.page.locator("#text")).to_have_value("Half a sent")
+    ann.can_write()
     ann.page.keyboard.type("ence")
     ann.press("Enter")
     expect(ann.messages).to_have_count(4)
@@ -38,7 +39,7 @@ def test_a_draft_and_the_messages_survive_a_reload(study: Project, server: str, 
 
 
 def test_a_reload_while_the_reply_is_awaited(study: Project, server: str, signs_in: SignedIn) -> None:
-    study.assessment.delay_ms = 2000
+    study.assessment.delay_ms = 10_000  # the reload has to fit in
     study.assessment.save()
     ann = in_the_chat(study, server, signs_in)
     ann.page.keyboard.type("Hello there")
@@ -95,8 +96,9 @@ def test_the_same_link_on_another_device_goes_on_there(
     laptop = Visitor.come(signs_in, viewport={"width": 1280, "height": 800})
     expect(laptop.messages).to_have_count(2)
     laptop.write("On the laptop")
-    ann.page.keyboard.type("Back on the phone")
-    ann.press("Enter")
+    field = ann.page.locator("#text")  # the page may reload itself now, because it follows the laptop
+    field.fill("Back on the phone")
+    field.press("Enter")
     expect(ann.messages).to_have_count(6)
     assert texts() == ["On the phone", "On the laptop", "Back on the phone"]
 

@@ -124,7 +124,7 @@ def test_a_restored_installation_works(
     export = Export.objects.get()
     with Stack(tmp_path / "there", elsewhere.database, elsewhere.environment()["REDIS_URL"]) as stack:
         stack.web()
-        with httpx.Client(base_url=stack.url) as client:
+        with httpx.Client(base_url=stack.url, timeout=60, trust_env=False) as client:
             sign_in(client)
             for address in ("/", "/p/helpdesk/", "/p/helpdesk/exports/"):
                 assert client.get(address, follow_redirects=True).status_code == 200, address

@@ -18,6 +18,7 @@ from preference.evaluators.services.scoring import start_scoring
 from projects.models import Project
 from tests.preference.evaluators.conftest import imported
 from tests.preference.evaluators.test_scoring import carried_out, waiting
+from tests.processes import PATIENCE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REPLIES = 12
@@ -50,7 +51,7 @@ def begin(run: ScoringRun) -> threading.Thread:
 
     thread = threading.Thread(target=carry_out)
     thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 30 * PATIENCE
     while job_of(run).done < 2:
         assert time.monotonic() < deadline, job_of(run).error
         time.sleep(0.02)
@@ -77,7 +78,7 @@ def test_a_cancelled_run_goes_on_behind_the_last_score(
 ) -> None:
     thread = begin(under_way)
     cancel_job(job=job_of(under_way), actor=mara)
-    thread.join(30)
+    thread.join(30 * PATIENCE)
     assert job_of(under_way).state == JobState.CANCELLED
     assert not Score.objects.exists()
     go_on(under_way, mara, slow, monkeypatch)
@@ -89,7 +90,7 @@ def test_a_killed_evaluator_leaves_the_worker_alive_and_its_scores_on_disk(
     thread = begin(under_way)
     pid = int((folder_of_scoring(under_way) / child_process.PID_FILE).read_text())
     psutil.Process(pid).kill()
-    thread.join(30)
+    thread.join(30 * PATIENCE)
     job = job_of(under_way)
     assert (job.state, bool(job.remedy)) == (JobState.FAILED, True)
     go_on(under_way, mara, slow, monkeypatch)

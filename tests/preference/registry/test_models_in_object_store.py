@@ -217,7 +217,6 @@ def test_a_store_that_is_away_costs_no_training(
     host: Hosts, project: Project, eric: User, local: Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "AGAIN_AFTER", (0.1,))
-    monkeypatch.setattr(sharing, "SEND_SECONDS", 0.1)
     host("a")
     waiting = training(project, eric)
     host("a", away=True)

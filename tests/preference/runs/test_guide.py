@@ -36,10 +36,11 @@ from projects.models import Project
 from tests.candidate_requests import create_dialogue
 from tests.conftest import Joins
 from tests.generation.conftest import OTHER_END, build_tokenizer
-from tests.generation.server_processes import free_port, running, wait_until_it_answers
+from tests.generation.server_processes import running, wait_until_it_answers
 from tests.preference.conftest import imports as imports
 from tests.preference.learning import dialogue
 from tests.preference.training.conftest import TINY, save_tiny
+from tests.processes import PATIENCE, free_port
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ROOT = Path(__file__).parents[3]
@@ -57,7 +58,7 @@ class Reader:
 
     def __init__(self, folder: Path, base: Path, administrator: User, stack: ExitStack) -> None:
         self.folder, self.base, self.stack = folder, base, stack
-        self.port = free_port()
+        self.port = str(free_port())
         _token, self.token = create_token(user=administrator, name="guide", scopes=list(Scope))
         self.tried: list[str] = []
 
@@ -93,7 +94,7 @@ class Reader:
         ended = subprocess.run(
             [str(Path(sys.executable).with_name("accelerate")), "launch", *arguments],
             env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-            capture_output=True, text=True, timeout=300, check=False,
+            capture_output=True, text=True, timeout=300 * PATIENCE, check=False,
         )  # fmt: skip
         assert ended.returncode == 0, ended.stderr
 
@@ -116,7 +117,7 @@ class Reader:
             return
         address = address.replace(f"127.0.0.1:{PORT}", f"localhost:{self.port}")
         # vLLM calls the model by --served-model-name, transformers serve by its folder.
-        done = httpx.post(address, json=body | {"model": "run7b/model"}, timeout=60)
+        done = httpx.post(address, json=body | {"model": "run7b/model"}, timeout=60 * PATIENCE)
         assert done.status_code == 200, done.text
         assert done.json()["choices"][0]["message"]["role"] == "assistant"
 

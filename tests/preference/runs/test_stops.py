@@ -28,7 +28,7 @@ from tests.preference.fake_trainer import STEPS
 from tests.preference.learning import carried_out, training
 from tests.preference.learning import fakes as fakes
 from tests.preference.learning import local as local
-from tests.processes import wait_until
+from tests.processes import PATIENCE, wait_until
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("fakes")]
 Fakes = pytest.MonkeyPatch
@@ -49,7 +49,7 @@ class Meanwhile:
             connections.close_all()
 
     def until(self, step: int) -> None:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 30 * PATIENCE
         while self.job().done < step:
             assert time.monotonic() < deadline, self.job().error
             time.sleep(0.02)
@@ -58,7 +58,7 @@ class Meanwhile:
         return Job.objects.get(pk=self.run.job_id)
 
     def ended(self) -> Job:
-        self.thread.join(30)
+        self.thread.join(30 * PATIENCE)
         assert not self.thread.is_alive()
         return self.job()
 
@@ -205,7 +205,7 @@ def test_an_orphan_that_does_not_stop_is_killed(
     orphan = child_process.start(
         "tests.preference.fake_trainer", ["--output", str(folder)], folder, "train.log"
     )
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 20 * PATIENCE
     while not (folder / "progress.jsonl").exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -213,7 +213,7 @@ def test_an_orphan_that_does_not_stop_is_killed(
     fakes.setattr("preference.runs.job.child_process.ORPHAN_SECONDS", 0.3)
     threading.Thread(target=orphan.wait).start()
     assert carried_out(run).job.state == JobState.DONE
-    orphan.wait(10)
+    orphan.wait(10 * PATIENCE)
     assert not psutil.pid_exists(orphan.pid)
 
 

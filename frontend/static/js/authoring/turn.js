@@ -375,7 +375,8 @@ export class Sender {
     if (position < state.position && state.turns[position].turn_id === null) return;
     const isHere = state.position === position;
     if (!state.isBusy) hideNotices("sending");
-    if (!isHere && !state.isBusy) {
+    // Behind a position that is still ahead of this page, a later undo of this page is shown already.
+    if (position < state.position && !state.isBusy) {
       const left = bench.keeper.words();
       state.turns = state.turns.slice(0, position);
       bench.begin({ text });

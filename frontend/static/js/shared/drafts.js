@@ -223,7 +223,7 @@ export class Drafts {
       this.version = Math.max(this.version, stored.version);
       this.#setKnown(sent);
       isStored = true;
-      if (!this.#ended.signal.aborted) this.options.onState("saved");
+      if (!this.#ended.signal.aborted && !this.isDirty) this.options.onState("saved");
     } catch (error) {
       if (!this.#ended.signal.aborted) this.#onSaveFailed(error, sent, before);
     } finally {

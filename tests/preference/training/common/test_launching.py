@@ -18,7 +18,7 @@ from preference.training.common.errors import TrainingError
 from preference.training.common.launching import _report_first, count_processes
 from preference.training.common.progress import Progress
 from tests.preference.training.conftest import state_of
-from tests.processes import wait_until
+from tests.processes import PATIENCE, wait_until
 
 Starts = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -57,7 +57,7 @@ def test_each_process_has_its_share_of_the_threads_and_all_end_with_the_launcher
     found = [facts_of(tmp_path, rank) for rank in (0, 1)]
     assert [facts[1:] for facts in found] == [[launcher.pid, 2, 2]] * 2
     launcher.send_signal(signal.SIGTERM)
-    assert launcher.wait(60) == 128 + signal.SIGTERM
+    assert launcher.wait(60 * PATIENCE) == 128 + signal.SIGTERM
     assert not any(psutil.pid_exists(facts[0]) for facts in found)
 
 
@@ -72,7 +72,7 @@ def test_a_process_that_ends_ends_the_others_and_is_reported(
     starts: Starts, tmp_path: Path, behaviour: str, cause: str
 ) -> None:
     launcher = starts(behaviour)
-    assert launcher.wait(60) == 1
+    assert launcher.wait(60 * PATIENCE) == 1
     assert (state_of(tmp_path)["state"], state_of(tmp_path)["message"]) == ("failed", cause)
     assert state_of(tmp_path)["remedy"]
     assert not psutil.pid_exists(facts_of(tmp_path, 0)[0])

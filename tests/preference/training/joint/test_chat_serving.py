@@ -20,6 +20,7 @@ from tests.generation.server_processes import serve_model
 from tests.generation.talk import GREEDY, texts, tokens_of
 from tests.generation.test_scoring import drawn
 from tests.preference.training.conftest import command, handlers_kept, save_tiny
+from tests.processes import PATIENCE
 
 pytestmark = pytest.mark.slow
 SAID = ("Do you like tea?", "Yes, I like tea.", "How was your walk?", "Long, and in the rain.")
@@ -54,7 +55,7 @@ def ask(served: Served, name: str, endpoint: str, **body: Any) -> tuple[int, str
     """Tokens that the server read, and its likeliest answer."""
     folder = str(served.folders[name])
     fields = {"model": folder, "max_tokens": GREEDY.max_new_tokens, "temperature": 0, **body}
-    answer = httpx.post(f"{served.base_url}/{endpoint}", json=fields, timeout=60)
+    answer = httpx.post(f"{served.base_url}/{endpoint}", json=fields, timeout=60 * PATIENCE)
     assert answer.status_code == 200, answer.text
     choice = answer.json()["choices"][0]
     text = choice["text"] if endpoint == "completions" else choice["message"]["content"]

@@ -6,6 +6,8 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,30 @@ def test_a_run_stops_with_a_checkpoint_when_its_parent_has_ended(trains: Trains,
     told = state_of(tmp_path)
     assert told["state"] == "stopped"
     assert f"process {gone}, which started it, has ended" in told["message"]
+
+
+ONE_RUN_AND_MORE = """
+import os, signal, sys, time
+from preference.training.common import stopping
+from preference.training.joint.command import main
+
+stopping.PARENT_POLL = stopping.LAST_WAIT = 0.05
+pid, folder = int(sys.argv[1]), sys.argv[2]
+status = main(["--data", "missing", "--model", "missing", "--output", folder, "--parent", str(pid)])
+os.kill(pid, signal.SIGKILL)
+time.sleep(1)
+print(status, "and on")
+"""
+
+
+def test_a_process_is_not_ended_after_its_run(tmp_path: Path) -> None:
+    """Whoever runs a training within a process of their own keeps it, although the run's parent ends."""
+    with subprocess.Popen(["sleep", "600"]) as parent:
+        ended = subprocess.run(
+            [sys.executable, "-c", ONE_RUN_AND_MORE, str(parent.pid), str(tmp_path)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    assert ended.stdout == "1 and on\n", ended.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -23,6 +23,7 @@ from tests.preference.training.conftest import (
     weights_of,
     write_dialogues,
 )
+from tests.processes import PATIENCE
 
 
 @pytest.mark.slow
@@ -88,6 +89,6 @@ def torchrun(module: str, *arguments: str) -> None:
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     ended = subprocess.run(
         [*launch, "-m", module, *arguments],
-        env=environment, capture_output=True, text=True, timeout=180, check=False,
+        env=environment, capture_output=True, text=True, timeout=180 * PATIENCE, check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr
