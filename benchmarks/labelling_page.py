@@ -22,11 +22,9 @@ from benchmarks.database import scratch_database, set_up
 from benchmarks.page import cold_weight
 from benchmarks.reporting import command_line, print_figures
 
-# Development serves the scripts with JSDoc, which production does not. Django's GZipMiddleware pads each page with up
-# to 100 random bytes, against attacks on compressed secrets (BREACH).
-MAX_COLD_BYTES = (
-    107_500  # seven standard deviations of the padding over the mean: see benchmarks.page.cold_weight
-)
+# Development serves the scripts with JSDoc, which production does not. The bound is seven standard deviations of the
+# random padding over the mean: see benchmarks.page.cold_weight.
+MAX_COLD_BYTES = 107_500
 MAX_COLD_REQUESTS = 27  # a module and a style sheet are a request each; docs/decisions/0022-script-modules.md
 KEYS = {
     "diqad": ["n", "2"],

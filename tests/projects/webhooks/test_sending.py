@@ -307,9 +307,8 @@ def test_a_batch_is_stored_at_once_and_found_in_few_queries(
     django_assert_max_num_queries: DjangoAssertNumQueries,
 ) -> None:
     monkeypatch.setattr(sending, "LOOKED_AT", 10)
-    monkeypatch.setattr(
-        sending, "BATCH_SPAN", timedelta(minutes=5)
-    )  # otherwise a slow machine needs two batches
+    # Otherwise a slow machine needs two batches.
+    monkeypatch.setattr(sending, "BATCH_SPAN", timedelta(minutes=5))
     monkeypatch.setattr(sending, "SLICE", timedelta(minutes=5))
     blocked = [happens("0", "failed" if number % 2 else "done") for number in range(30)]
     WebhookDelivery.objects.filter(event=blocked[0]).update(due_at=timezone.now() + timedelta(hours=1))

@@ -375,7 +375,7 @@ export class Sender {
     if (position < state.position && state.turns[position].turn_id === null) return;
     const isHere = state.position === position;
     if (!state.isBusy) hideNotices("sending");
-    // Behind a position that is still ahead of this page, a later undo of this page is shown already.
+    // A page that is before this turn already shows the result of a later undo.
     if (position < state.position && !state.isBusy) {
       const left = bench.keeper.words();
       state.turns = state.turns.slice(0, position);
